@@ -1,0 +1,47 @@
+// @ts-check
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const CHILD = fileURLToPath(new URL("child.mjs", import.meta.url));
+const NODE_FLAGS = ["--expose-gc", "--max-old-space-size=6144"];
+
+/**
+ * Measures `contender` once, in a process of its own that is stopped after `capMs`.
+ *
+ * @param {{ measure: string; contender: import("../measures/contenders.mjs").Contender; params: object; capMs: number; goProgram: string | undefined }} job
+ * @returns {Promise<Record<string, number | string>>} the metrics, or `error`
+ */
+export async function startChild({ measure, contender, params, capMs, goProgram }) {
+  const input = JSON.stringify({ ...params, ...contender.params });
+  if (contender.isGo) {
+    if (!goProgram) return { error: "left out: Go is not installed" };
+    return readAnswer(goProgram, [measure, input], capMs);
+  }
+  const options = JSON.stringify(contender.options ?? {});
+  return readAnswer(process.execPath, [...NODE_FLAGS, CHILD, measure, contender.rival ?? "", input, options], capMs);
+}
+
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @param {number} capMs
+ * @returns {Promise<Record<string, number | string>>}
+ */
+function readAnswer(command, args, capMs) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], timeout: capMs, killSignal: "SIGKILL" });
+    let output = "";
+    let complaint = "";
+    child.stdout.on("data", (chunk) => (output += chunk));
+    child.stderr.on("data", (chunk) => (complaint += chunk));
+    child.on("error", (error) => resolve({ error: error.message }));
+    child.on("close", (code, signal) => {
+      if (signal) return resolve({ error: `stopped after ${capMs / 1000} s` });
+      try {
+        resolve(JSON.parse(output));
+      } catch {
+        resolve({ error: `ended with code ${code}: ${complaint.trim().split("\n").at(-1) ?? ""}` });
+      }
+    });
+  });
+}

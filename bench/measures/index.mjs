@@ -1,0 +1,11 @@
+// @ts-check
+import { acquire } from "./acquire.mjs";
+import { hosts } from "./hosts.mjs";
+import { memory } from "./memory.mjs";
+import { pacing } from "./pacing.mjs";
+import { tryacquire } from "./tryacquire.mjs";
+import { waiters } from "./waiters.mjs";
+import { window } from "./window.mjs";
+
+/** @type {readonly import("./types.d.ts").Measure[]} */
+export const measures = [tryacquire, hosts, acquire, memory, waiters, window, pacing];

@@ -1,0 +1,121 @@
+// @ts-check
+import { cpuUs, ensure, heapBytes, settledHeapBytes } from "../harness/timing.mjs";
+import { bare, go, limiter, politely, pQueue, pThrottle } from "./contenders.mjs";
+
+const cpu = { key: "cpuUs", title: "CPU µs/waiter", digits: 2 };
+const heap = { key: "peakMB", title: "peak heap MB", digits: 1 };
+const late = { key: "lateMs", title: "last start late ms", digits: 1 };
+const cancel = { key: "cancelUs", title: "CPU µs/cancel", digits: 2 };
+const lastStartGoal = { text: "last start at most 10 ms later than the limit allows", metric: "lateMs", atMost: 10 };
+
+/** @type {import("./types.d.ts").Measure} */
+export const waiters = {
+  name: "waiters",
+  rows: [
+    {
+      id: "waiters-100k",
+      title: "100,000 waiters on one host, 50,000 starts a second",
+      metrics: [cpu, heap, late],
+      contenders: [politely, pThrottle, limiter, go, pQueue, bare],
+      params: { waiters: 100_000, limit: { count: 50, perMs: 1, burst: 1000 } },
+      quick: { waiters: 50_000 },
+      rounds: 3,
+      goals: [
+        { text: "at most p-throttle's CPU", metric: "cpuUs", against: pThrottle.name, atMost: 1 },
+        { text: "at most p-throttle's peak heap", metric: "peakMB", against: pThrottle.name, atMost: 1 },
+        lastStartGoal,
+      ],
+    },
+    {
+      id: "waiters-cancel",
+      title: "100,000 waiters, every other one on one shared AbortSignal, which aborts",
+      metrics: [cancel, cpu, heap, late],
+      contenders: [politely, go, { ...pQueue, params: { waiters: 10_000 }, note: "10,000 waiters" }, bare],
+      params: { waiters: 100_000, limit: { count: 50, perMs: 1, burst: 1000 }, cancelHalf: true },
+      quick: { waiters: 50_000 },
+      rounds: 3,
+      goals: [{ text: "at most 1 µs for each cancel", metric: "cancelUs", atMost: 1 }, lastStartGoal],
+    },
+    {
+      id: "waiters-1m",
+      title: "1,000,000 waiters on one host, 200,000 starts a second",
+      metrics: [cpu, heap, late],
+      contenders: [politely, pThrottle, bare],
+      params: { waiters: 1_000_000, limit: { count: 200, perMs: 1, burst: 4000 } },
+      isSlow: true,
+      rounds: 1,
+      goals: [
+        {
+          text: "linear: at most 1.25 × the CPU per waiter at 100,000",
+          metric: "cpuUs",
+          againstRow: "waiters-100k",
+          atMost: 1.25,
+        },
+        lastStartGoal,
+      ],
+    },
+  ],
+
+  async run(rival, { waiters, limit, cancelHalf = false }, options) {
+    await standInLine(rival, { waiters: 2000, limit: { count: 10, perMs: 1, burst: 10 }, cancelHalf }, options);
+    const beforeBytes = await settledHeapBytes();
+    const { peakBytes, cancelled, ...rest } = await standInLine(rival, { waiters, limit, cancelHalf }, options);
+    ensure(!cancelHalf || cancelled > waiters * 0.4, `only ${cancelled} of ${waiters} were cancelled`);
+    return { ...rest, peakMB: (peakBytes - beforeBytes) / 1e6 };
+  },
+};
+
+/**
+ * Lets everybody queue at once, then waits for the last start.
+ *
+ * @param {import("./types.d.ts").Rival} rival
+ * @param {{ waiters: number; limit: import("./types.d.ts").Limit; cancelHalf: boolean }} crowd
+ * @param {object} options
+ */
+async function standInLine(rival, { waiters, limit, cancelHalf }, options) {
+  const line = { started: 0, startedInLoop: 0, cancelled: 0, lastAtMs: 0, loopEndMs: Number.POSITIVE_INFINITY };
+  const controller = new AbortController();
+  /** @type {() => void} */
+  let finish = () => {};
+  /** @type {Promise<void>} */
+  const finished = new Promise((resolve) => {
+    finish = resolve;
+  });
+  const onStart = (/** @type {number} */ startedAtMs) => {
+    if (startedAtMs <= line.loopEndMs) line.startedInLoop++;
+    if (startedAtMs > line.lastAtMs) line.lastAtMs = startedAtMs;
+    if (++line.started + line.cancelled === waiters) finish();
+  };
+  const onCancel = () => {
+    if (line.started + ++line.cancelled === waiters) finish();
+  };
+
+  const cpuAtStart = cpuUs();
+  const begin = rival.paced(limit, onStart, onCancel, options);
+  for (let i = 0; i < waiters; i++) begin(cancelHalf && i % 2 ? controller.signal : undefined);
+  let peakBytes = heapBytes();
+  const sampler = setInterval(() => {
+    peakBytes = Math.max(peakBytes, heapBytes());
+  }, 25);
+
+  let cancelUs = Number.NaN;
+  if (cancelHalf) {
+    const cpuAtAbort = cpuUs();
+    controller.abort();
+    // By the next turn of the event loop every cancelled caller has been told.
+    await new Promise((resolve) => setImmediate(resolve));
+    cancelUs = (cpuUs() - cpuAtAbort) / line.cancelled;
+  }
+  line.loopEndMs = performance.now();
+  await finished;
+  clearInterval(sampler);
+  // Nobody could be woken while the loop ran that queued or cancelled them. From its end on, the limit allows a full bucket and then its rate.
+  const afterBurst = Math.max(0, line.started - line.startedInLoop - limit.burst);
+  return {
+    cpuUs: (cpuUs() - cpuAtStart) / waiters,
+    lateMs: line.lastAtMs - line.loopEndMs - (afterBurst * limit.perMs) / limit.count,
+    cancelUs,
+    cancelled: line.cancelled,
+    peakBytes,
+  };
+}

@@ -1,0 +1,108 @@
+// @ts-check
+// The least that could do the job: a clock read, bucket arithmetic, a plain array of callbacks and one timer. No permit, no
+// statistics, no validation. Nothing to use, only something to compare with.
+
+const BURST = 1e8;
+const PER_MS = 0.001;
+
+/** @param {{ owed: number; seenAtMs: number }} bucket */
+function take(bucket) {
+  const nowMs = performance.now();
+  const owed = Math.max(0, bucket.owed - (nowMs - bucket.seenAtMs) * PER_MS) + 1;
+  if (owed > BURST) return false;
+  bucket.owed = owed;
+  bucket.seenAtMs = nowMs;
+  return true;
+}
+
+export function tryOne() {
+  const bucket = { owed: 0, seenAtMs: performance.now() };
+  return () => take(bucket);
+}
+
+export function tryMany() {
+  /** @type {Map<string, { owed: number; seenAtMs: number }>} */
+  const buckets = new Map();
+  return (/** @type {string} */ host) => {
+    let bucket = buckets.get(host);
+    if (bucket === undefined) {
+      bucket = { owed: 0, seenAtMs: performance.now() };
+      buckets.set(host, bucket);
+    }
+    return take(bucket);
+  };
+}
+
+export function awaited() {
+  return () => Promise.resolve(true);
+}
+
+/** @param {string[]} hosts */
+export function hold(hosts) {
+  const take = tryMany();
+  for (const host of hosts) take(host);
+  return take;
+}
+
+/** @typedef {{ resolve: () => void; reject: (reason: unknown) => void; signal: AbortSignal | undefined }} Waiter */
+
+/**
+ * @param {{ count: number; perMs: number; burst: number }} limit
+ * @param {(startedAtMs: number) => void} onStart
+ * @param {() => void} [onCancel]
+ */
+export function paced({ count, perMs, burst }, onStart, onCancel) {
+  /** @type {Waiter[]} */
+  let queue = [];
+  let head = 0;
+  let tokens = burst;
+  let seenAtMs = performance.now();
+  let isArmed = false;
+  /** @type {Set<AbortSignal>} */
+  const watched = new Set();
+  const started = () => onStart(performance.now());
+
+  function drain() {
+    isArmed = false;
+    const nowMs = performance.now();
+    tokens = Math.min(burst, tokens + ((nowMs - seenAtMs) * count) / perMs);
+    seenAtMs = nowMs;
+    while (head < queue.length && tokens >= 1) {
+      queue[head++].resolve();
+      tokens--;
+    }
+    if (head === queue.length) {
+      queue = [];
+      head = 0;
+    } else arm();
+  }
+
+  function arm() {
+    if (isArmed) return;
+    isArmed = true;
+    setTimeout(drain, Math.max(1, ((1 - tokens) * perMs) / count));
+  }
+
+  /** @param {AbortSignal} signal */
+  function watch(signal) {
+    if (watched.has(signal)) return;
+    watched.add(signal);
+    signal.addEventListener("abort", () => {
+      const kept = [];
+      for (let i = head; i < queue.length; i++) {
+        if (queue[i].signal === signal) queue[i].reject(signal.reason);
+        else kept.push(queue[i]);
+      }
+      queue = kept;
+      head = 0;
+    });
+  }
+
+  return (/** @type {AbortSignal} */ signal) => {
+    if (signal) watch(signal);
+    /** @type {Promise<void>} */
+    const turn = new Promise((resolve, reject) => queue.push({ resolve, reject, signal }));
+    turn.then(started, onCancel);
+    arm();
+  };
+}

@@ -1,0 +1,65 @@
+/**
+ * One entry of a policy, made ready for arithmetic: whole microseconds and whole units, with every default filled in.
+ *
+ * A number that stands for "no such limit" is said at each field, so that hot code compares instead of branching on undefined.
+ */
+export interface Rule {
+  /** False: the entry limits nothing, and answers hold nothing. */
+  readonly enabled: boolean;
+  /** 0: no gap. */
+  readonly gapUs: number;
+  /** Units that come back each `ratePerUs`, as a fraction in lowest terms. 0: no bucket. */
+  readonly rateCount: number;
+  readonly ratePerUs: number;
+  /** Units the bucket holds. 1 where there is no bucket. `burst * ratePerUs` is at most 2^53 - 1. */
+  readonly burst: number;
+  readonly windows: readonly WindowRule[];
+  readonly quota: QuotaRule | undefined;
+  /** Infinity: no bound. */
+  readonly concurrency: number;
+  /** Gap and windows run from the answer. */
+  readonly fromAnswer: boolean;
+  readonly backoff: BackoffRule;
+  /** The ladder after a 429 without Retry-After; at least one step, the last one repeats. */
+  readonly cooldownUs: readonly number[];
+  /** Infinity: no bound. */
+  readonly maxWaitUs: number;
+  /** Infinity: no bound. */
+  readonly maxQueue: number;
+  readonly maxHoldUs: number;
+  /** As written in the policy, for messages: `"1/s"`, burst and all. */
+  readonly text: RuleText;
+}
+
+/** At most `count` units in every interval of `perUs`. */
+export interface WindowRule {
+  readonly count: number;
+  readonly perUs: number;
+  /** Starts are counted as if at the next multiple of this; 1 for an exact window, `ceil(perUs / 1024)` above 4,096 units. */
+  readonly grainUs: number;
+}
+
+/** A budget that resets on the calendar. */
+export interface QuotaRule {
+  readonly count: number;
+  readonly per: "hour" | "day" | "month";
+  readonly timeZone: string;
+}
+
+/** How long to stay away after the n-th failure in a row: `base * n` or `base * 2^(n-1)`, at most `max`, lengthened by up to `jitter` of itself. */
+export interface BackoffRule {
+  readonly kind: "none" | "linear" | "exponential";
+  readonly baseUs: number;
+  readonly maxUs: number;
+  /** 0: none. 0.5: up to half as long again. */
+  readonly jitter: number;
+}
+
+/** How each limit was written, for reasons people read. Undefined where it is not set. */
+export interface RuleText {
+  readonly minDelay: string | undefined;
+  readonly rate: string | undefined;
+  readonly windows: readonly string[];
+  readonly quota: string | undefined;
+  readonly concurrency: string | undefined;
+}

@@ -1,0 +1,164 @@
+import type { WindowRule } from "./rule.js";
+
+// A window remembers its starts in a ring of pairs (counted instant, units), oldest first, inside a block of numbers that
+// somebody else owns: `memory[at]` is the first word of the block. Four words of heading, then the pairs.
+
+/** Words of a block before its first pair. */
+export const WINDOW_HEADING = 4;
+const CAPACITY = 0;
+const HEAD = 1;
+const SIZE = 2;
+const USED = 3;
+
+/** Words that a block of `capacity` pairs takes. */
+export function windowWords(capacity: number): number {
+  return WINDOW_HEADING + 2 * capacity;
+}
+
+/** Makes the block at `at` an empty ring of `capacity` pairs, a power of two. */
+export function windowClear(memory: Float64Array, at: number, capacity: number): void {
+  memory[at + CAPACITY] = capacity;
+  memory[at + HEAD] = 0;
+  memory[at + SIZE] = 0;
+  memory[at + USED] = 0;
+}
+
+/** Units inside the window at `nowUs`. Forgets what has left it. */
+export function windowUsed(memory: Float64Array, at: number, rule: WindowRule, nowUs: number): number {
+  const mask = memory[at + CAPACITY] - 1;
+  let head = memory[at + HEAD];
+  let size = memory[at + SIZE];
+  let used = memory[at + USED];
+  while (size > 0) {
+    const pair = at + WINDOW_HEADING + 2 * head;
+    if (memory[pair] + rule.perUs > nowUs) break;
+    used -= memory[pair + 1];
+    head = (head + 1) & mask;
+    size -= 1;
+  }
+  memory[at + HEAD] = head;
+  memory[at + SIZE] = size;
+  memory[at + USED] = used;
+  return used;
+}
+
+/**
+ * When `cost` more units fit beside those in the ring and `pending` ones that have no instant yet (in flight, with `countFrom: "answer"`).
+ *
+ * At or before `nowUs` means now; Infinity means that only an answer can make room. Walks at most as many pairs as it needs units.
+ */
+export function windowReadyAt(
+  memory: Float64Array,
+  at: number,
+  rule: WindowRule,
+  nowUs: number,
+  cost: number,
+  pending: number,
+): number {
+  const used = windowUsed(memory, at, rule, nowUs);
+  let excess = used + pending + cost - rule.count;
+  if (excess <= 0) return nowUs;
+  if (excess > used) return Number.POSITIVE_INFINITY;
+  const mask = memory[at + CAPACITY] - 1;
+  let index = memory[at + HEAD];
+  for (;;) {
+    const pair = at + WINDOW_HEADING + 2 * index;
+    excess -= memory[pair + 1];
+    if (excess <= 0) return memory[pair] + rule.perUs;
+    index = (index + 1) & mask;
+  }
+}
+
+/**
+ * The instant at which a start at `startUs` is counted: itself, or for a grouped window the end of its grain, so that it
+ * leaves late and never early.
+ */
+export function windowCountedAt(rule: WindowRule, startUs: number): number {
+  return rule.grainUs === 1 ? startUs : Math.ceil(startUs / rule.grainUs) * rule.grainUs;
+}
+
+/** Adds units counted at `countedUs`; false when the ring is full and must move to a larger block first. Instants before the newest count as the newest. */
+export function windowAppend(memory: Float64Array, at: number, rule: WindowRule, countedUs: number, units: number): boolean {
+  const capacity = memory[at + CAPACITY];
+  const mask = capacity - 1;
+  let size = memory[at + SIZE];
+  if (size > 0) {
+    const newest = at + WINDOW_HEADING + 2 * ((memory[at + HEAD] + size - 1) & mask);
+    if (memory[newest] >= countedUs) {
+      memory[newest + 1] += units;
+      memory[at + USED] += units;
+      return true;
+    }
+  }
+  // Recorded starts may exceed the limit. Only the newest `count` units decide, and at most `count` more can be returned
+  // unused, so anything older than twice that is forgotten and the ring stays bounded.
+  while (size > 0) {
+    const oldest = at + WINDOW_HEADING + 2 * memory[at + HEAD];
+    if (memory[at + USED] - memory[oldest + 1] < 2 * rule.count) break;
+    memory[at + USED] -= memory[oldest + 1];
+    memory[at + HEAD] = (memory[at + HEAD] + 1) & mask;
+    size -= 1;
+    memory[at + SIZE] = size;
+  }
+  if (size === capacity) return false;
+  const pair = at + WINDOW_HEADING + 2 * ((memory[at + HEAD] + size) & mask);
+  memory[pair] = countedUs;
+  memory[pair + 1] = units;
+  memory[at + SIZE] = size + 1;
+  memory[at + USED] += units;
+  return true;
+}
+
+/** Changes the units counted at `countedUs` by `change`, down to none. Does nothing when that instant has left the window. */
+export function windowAdjust(memory: Float64Array, at: number, countedUs: number, change: number): void {
+  const mask = memory[at + CAPACITY] - 1;
+  const head = memory[at + HEAD];
+  let low = 0;
+  let high = memory[at + SIZE] - 1;
+  while (low <= high) {
+    const middle = (low + high) >>> 1;
+    const pair = at + WINDOW_HEADING + 2 * ((head + middle) & mask);
+    if (memory[pair] === countedUs) {
+      const units = Math.max(0, memory[pair + 1] + change);
+      memory[at + USED] += units - memory[pair + 1];
+      memory[pair + 1] = units;
+      if (units === 0 && middle === memory[at + SIZE] - 1) memory[at + SIZE] = middle;
+      return;
+    }
+    if (memory[pair] < countedUs) low = middle + 1;
+    else high = middle - 1;
+  }
+}
+
+/** Copies a ring into the larger or emptier block at `to`, leaving out pairs whose units were all returned. Returns the pairs kept. */
+export function windowMove(from: Float64Array, at: number, memory: Float64Array, to: number): number {
+  const mask = from[at + CAPACITY] - 1;
+  const head = from[at + HEAD];
+  let kept = 0;
+  for (let index = 0; index < from[at + SIZE]; index++) {
+    const pair = at + WINDOW_HEADING + 2 * ((head + index) & mask);
+    if (from[pair + 1] === 0) continue;
+    memory[to + WINDOW_HEADING + 2 * kept] = from[pair];
+    memory[to + WINDOW_HEADING + 2 * kept + 1] = from[pair + 1];
+    kept += 1;
+  }
+  memory[to + HEAD] = 0;
+  memory[to + SIZE] = kept;
+  memory[to + USED] = from[at + USED];
+  return kept;
+}
+
+/** Pairs the block at `at` has room for. */
+export function windowCapacity(memory: Float64Array, at: number): number {
+  return memory[at + CAPACITY];
+}
+
+/** Pairs with units in them: what a copy would keep. */
+export function windowLivePairs(memory: Float64Array, at: number): number {
+  const mask = memory[at + CAPACITY] - 1;
+  let live = 0;
+  for (let index = 0; index < memory[at + SIZE]; index++) {
+    if (memory[at + WINDOW_HEADING + 2 * ((memory[at + HEAD] + index) & mask) + 1] > 0) live += 1;
+  }
+  return live;
+}

@@ -1,0 +1,65 @@
+/** Base of every error thrown on purpose. Match on `code`; messages may change between versions. */
+export abstract class PolitelyError extends Error {
+  abstract readonly code: string;
+}
+
+/** The request could not have started within its `maxWait`, or reached its deadline while waiting. It took nothing. */
+export class DeadlineError extends PolitelyError {
+  override readonly name = "DeadlineError";
+  readonly code = "POLITELY_DEADLINE";
+
+  constructor(
+    readonly key: string,
+    /** How long it would have to wait at least, in milliseconds. */
+    readonly waitMs: number,
+    /** Why. */
+    readonly reason: string,
+    maxWaitMs: number,
+  ) {
+    super(
+      `"${key}" cannot start within its maxWait of ${maxWaitMs} ms: at least ${Math.ceil(waitMs)} ms to go, ${reason}. Raise maxWait, or come back later.`,
+    );
+  }
+}
+
+/** The lane of `key` already holds `limit` requests. Shed load, or raise `maxQueue`. */
+export class QueueFullError extends PolitelyError {
+  override readonly name = "QueueFullError";
+  readonly code = "POLITELY_QUEUE_FULL";
+
+  constructor(
+    readonly key: string,
+    readonly limit: number,
+  ) {
+    super(`Lane "${key}" is full: ${limit} requests already wait. Shed load or raise maxQueue.`);
+  }
+}
+
+/** The limiter was closed. */
+export class ClosedError extends PolitelyError {
+  override readonly name = "ClosedError";
+  readonly code = "POLITELY_CLOSED";
+
+  constructor(readonly key: string) {
+    super(`The limiter is closed; the request for "${key}" was not started. Make a new limiter to go on.`);
+  }
+}
+
+/** One thing that is wrong with a policy, and where: `hosts["x.org"].rate` say. */
+export interface PolicyProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** The policy has at least one problem; all of them are listed. Nothing of it was applied. */
+export class PolicyError extends PolitelyError {
+  override readonly name = "PolicyError";
+  readonly code = "POLITELY_POLICY";
+
+  constructor(readonly problems: readonly PolicyProblem[]) {
+    super(
+      `The policy has ${problems.length === 1 ? "a problem" : `${problems.length} problems`}:\n` +
+        problems.map(({ path, message }) => `  ${path === "" ? "(policy)" : path}: ${message}`).join("\n"),
+    );
+  }
+}

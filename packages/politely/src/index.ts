@@ -1,0 +1,25 @@
+export type { PolicyProblem } from "./errors.js";
+export { ClosedError, DeadlineError, PolicyError, PolitelyError, QueueFullError } from "./errors.js";
+export type { Cause, Explanation, LimiterEvent, LimitKind, Stats, WindowStats } from "./observe/types.js";
+export { loadPolicy } from "./policy/loadPolicy.js";
+export type { HostLimits, HttpPolicy, Limits, PolicyInput } from "./policy/types.js";
+export { limit, politely } from "./politely.js";
+export type {
+  AcquireOptions,
+  Clock,
+  Decision,
+  Duration,
+  HeadersLike,
+  KeyLimiter,
+  Limiter,
+  LimiterOptions,
+  Logger,
+  Outcome,
+  OutcomeKind,
+  Permit,
+  Rate,
+  RecordOptions,
+  ReleaseOptions,
+  ResetWhat,
+  Target,
+} from "./types.js";

@@ -1,0 +1,115 @@
+/** What a wait is waiting for. */
+export type LimitKind =
+  | "minDelay"
+  | "rate"
+  | "window"
+  | "quota"
+  | "concurrency"
+  | "cooldown"
+  | "probe"
+  | "pause"
+  | "queue"
+  | "reserved";
+
+/** One cause of a wait. */
+export interface Cause {
+  readonly limit: LimitKind;
+  /** `"host"`, `"intent"`, `"global"` or a scope's name. */
+  readonly scope: string;
+  /** The key that is counted: the host, `"global"`, the scope's name. */
+  readonly key: string;
+  /** Time until this cause alone would let it start; a lower bound where an answer is waited for. */
+  readonly waitMs: number;
+  /** The cause as a sentence, with numbers. */
+  readonly message: string;
+  /** For a cooldown: what was answered to cause it, `"429, Retry-After 30 s"` say. */
+  readonly because?: string;
+}
+
+/** Why a request would wait now. */
+export interface Explanation {
+  readonly key: string;
+  readonly proceed: boolean;
+  /** At the earliest. 0 exactly when it may proceed. */
+  readonly waitMs: number;
+  /** How many wait in the same lane already. */
+  readonly ahead: number;
+  /** Where the host's limits come from: `"hosts.example.com"`, `"default"`, … */
+  readonly origin: string;
+  /** The most binding first; empty when it may proceed. */
+  readonly causes: readonly Cause[];
+}
+
+/** Counts of one host, or of all hosts folded together. A copy: it does not change afterwards. */
+export interface Stats {
+  readonly host: string;
+  /** Starts granted or recorded. */
+  readonly totalRequests: number;
+  /** Those that waited more than 10 ms. */
+  readonly delayedRequests: number;
+  readonly cancelledRequests: number;
+  /** Answers that said "too many requests". */
+  readonly throttledRequests: number;
+  /** Waits of all granted starts, in milliseconds. */
+  readonly totalWaitMs: number;
+  /** Total wait divided by the delayed ones; 0 when none was. */
+  readonly averageWaitMs: number;
+  /** Delayed divided by total; 0 when none. */
+  readonly delayRate: number;
+  /** From the first start to the last, divided by the number of gaps; 0 before the second. */
+  readonly meanIntervalMs: number;
+  readonly lastRequestAt?: Date;
+  readonly inFlight: number;
+  readonly waiting: number;
+  /** How long the host is still to be left alone; 0 when it is not. */
+  readonly cooldownMs: number;
+  /** Whole and part units in the bucket now; absent without a rate. */
+  readonly tokens?: number;
+  /** The first of `windows`. */
+  readonly window?: WindowStats;
+  readonly windows: readonly WindowStats[];
+  /** The books: asked = granted + refused + cancelled + expired + waiting; granted = released + lapsed + inFlight. */
+  readonly asked: number;
+  readonly granted: number;
+  readonly refused: number;
+  readonly cancelled: number;
+  readonly expired: number;
+  readonly released: number;
+  readonly lapsed: number;
+  /** How many hosts this row sums up, when it is the row of the folded ones. */
+  readonly foldedHosts?: number;
+  /** The snake_case keys of the service, and the rest. */
+  toJSON(): Record<string, unknown>;
+}
+
+/** How full a window is. */
+export interface WindowStats {
+  /** Units inside the window now. */
+  readonly calls: number;
+  readonly remaining: number;
+  readonly periodMs: number;
+  /** Time until the next unit frees; 0 while some remain. */
+  readonly nextFreeMs: number;
+}
+
+/**
+ * Something that happened. `atMs` is the limiter's monotonic clock.
+ *
+ * `cancel`: the caller's signal or `cancelWaiting`. `expire`: a waiter reached its deadline, or a permit its `maxHold`
+ * (`what` tells which). `evict`: an idle host's statistics were folded away. `warn`: something a person should look at.
+ */
+export type LimiterEvent =
+  | { readonly type: "wait"; readonly key: string; readonly atMs: number; readonly waitMs: number; readonly reason: string; readonly ahead: number }
+  | { readonly type: "grant"; readonly key: string; readonly atMs: number; readonly waitedMs: number; readonly recorded?: true }
+  | { readonly type: "release"; readonly key: string; readonly atMs: number; readonly startedAtMs: number; readonly outcome: string }
+  | { readonly type: "refuse"; readonly key: string; readonly atMs: number; readonly code: string; readonly waitMs: number; readonly reason: string }
+  | { readonly type: "cancel"; readonly key: string; readonly atMs: number; readonly waitedMs: number }
+  | { readonly type: "expire"; readonly key: string; readonly atMs: number; readonly what: "waiter" | "permit"; readonly afterMs: number }
+  | { readonly type: "cooldown"; readonly key: string; readonly atMs: number; readonly untilMs: number; readonly step: number; readonly because: string }
+  | { readonly type: "probe"; readonly key: string; readonly atMs: number }
+  | { readonly type: "configure"; readonly key: "*"; readonly atMs: number; readonly summary: string }
+  | { readonly type: "pause"; readonly key: string; readonly atMs: number; readonly untilMs: number }
+  | { readonly type: "resume"; readonly key: string; readonly atMs: number }
+  | { readonly type: "warn"; readonly key: string; readonly atMs: number; readonly message: string }
+  | { readonly type: "evict"; readonly key: string; readonly atMs: number }
+  | { readonly type: "outage"; readonly key: string; readonly atMs: number; readonly message: string };

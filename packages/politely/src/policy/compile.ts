@@ -1,0 +1,161 @@
+import type { Rule } from "../core/rule.js";
+import { PolicyError, type PolicyProblem } from "../errors.js";
+import { compileRule, offRule, warningsOf } from "./compileRule.js";
+import { isLocalhost, withoutPort } from "./host.js";
+import { addPattern, createPatternTable, findPattern, type PatternTable, readHostPattern } from "./hostPattern.js";
+import { collector, findPreset, type Preset, presets } from "./presets/index.js";
+import { unwrap } from "./reading.js";
+import { limitsShape, policyShape } from "./schema.js";
+import { createResolver } from "./target.js";
+import type { CompiledPolicy, HostLimits, HostRule, Limits, PolicyInput } from "./types.js";
+import { fieldPath, keyPath, validate } from "./validate.js";
+
+const builtInDefault: Limits = { rate: "1/s" };
+
+const exemptRule: HostRule = { rule: offRule, origin: "localhost", intents: new Map(), exempt: true };
+
+/**
+ * Makes a policy ready. Throws `PolicyError` listing every problem.
+ *
+ * A host's rule is the first of: own entry for the host, own `*.` entry (the longest), preset for the host, preset with `*.`,
+ * the exemption of localhost, the default. With a `groupBy` of your own the key it returns takes the place of the host:
+ * an entry of `hosts` with that very name is its rule.
+ */
+export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
+  throwIfAny(validate(policyShape, input, { allowFunctions: true }));
+
+  const own = ownTable(input);
+  const known = presetTable(input);
+  const fallback = defaultRule(input);
+  const isLocalhostExempt = input.localhost !== "limited";
+  const portKeys = new Set([...own.exact.keys()].filter((key) => withoutPort(key) !== key));
+  const groupBy = typeof input.groupBy === "function" ? input.groupBy : undefined;
+
+  return {
+    hostRule(key) {
+      const host = withoutPort(key);
+      return (
+        findPattern(own, key, host) ??
+        findPattern(known, key, host) ??
+        (isLocalhostExempt && isLocalhost(host) ? exemptRule : fallback)
+      );
+    },
+    overflow: fallback,
+    scopeRule: scopeLookup(input.scopes ?? {}),
+    global: input.global === undefined ? undefined : compileRule(input.global),
+    resolve: createResolver({ groupBy, portKeys }),
+    hostIsKey: groupBy === undefined,
+    warnings: warningsOfPolicy(input),
+  };
+}
+
+/** Makes the limits of a single key ready: whatever is asked, the answer is about `key`. Throws `PolicyError` listing every problem. */
+export function compileKeyPolicy(limits: Limits, key: string): CompiledPolicy {
+  throwIfAny(validate(limitsShape, limits, { allowFunctions: true }));
+  const hostRule: HostRule = { rule: compileRule(limits), origin: "limits", intents: new Map(), exempt: false };
+  const resolved = { key, intent: undefined, scopes: [] };
+  return {
+    hostRule: () => hostRule,
+    overflow: hostRule,
+    scopeRule: () => undefined,
+    global: undefined,
+    resolve: () => resolved,
+    hostIsKey: true,
+    warnings: warningsOf(limits, ""),
+  };
+}
+
+function throwIfAny(problems: readonly PolicyProblem[]): void {
+  if (problems.length > 0) throw new PolicyError(problems);
+}
+
+function ownTable(input: PolicyInput): PatternTable<HostRule> {
+  const table = createPatternTable<HostRule>();
+  for (const [text, limits] of entriesOf(input.hosts)) {
+    const pattern = unwrap(readHostPattern(text), "host");
+    addPattern(table, pattern, compileHostRule(limits, `hosts.${pattern.name}`));
+  }
+  return table;
+}
+
+function presetTable(input: PolicyInput): PatternTable<HostRule> {
+  const table = createPatternTable<HostRule>();
+  for (const { id, hosts, limits } of chosenPresets(input.presets)) {
+    const rule = compileHostRule(limits, `presets.${id}`);
+    for (const host of hosts) addPattern(table, unwrap(readHostPattern(host), "host"), rule);
+  }
+  if (namesCollector(input)) {
+    for (const [text, limits] of entriesOf(collector.policy.hosts)) {
+      addPattern(table, unwrap(readHostPattern(text), "host"), compileHostRule(limits, `presets.${collector.id}`));
+    }
+  }
+  return table;
+}
+
+function chosenPresets(names: PolicyInput["presets"]): readonly Preset[] {
+  if (names === undefined) return [];
+  if (names === true) return presets.filter(({ confidence }) => confidence !== "low");
+  return names.flatMap((name) => findPreset(name) ?? []);
+}
+
+function namesCollector(input: PolicyInput): boolean {
+  return Array.isArray(input.presets) && input.presets.includes(collector.id);
+}
+
+function defaultRule(input: PolicyInput): HostRule {
+  if (input.default !== undefined) return compileHostRule(input.default, "default");
+  if (namesCollector(input))
+    return compileHostRule(collector.policy.default ?? builtInDefault, `presets.${collector.id}`);
+  return compileHostRule(builtInDefault, "default");
+}
+
+function compileHostRule(limits: HostLimits, origin: string): HostRule {
+  const rule = compileRule(limits);
+  // A host that is turned off is off for every intent.
+  const intents = rule.enabled ? entriesOf(limits.intents) : [];
+  return {
+    rule,
+    origin,
+    intents: new Map(intents.map(([name, intentLimits]) => [name, compileRule(intentLimits)])),
+    exempt: false,
+  };
+}
+
+function scopeLookup(scopes: NonNullable<PolicyInput["scopes"]>): (name: string) => Rule | undefined {
+  const exact = new Map<string, Rule>();
+  const beginnings: { readonly text: string; readonly rule: Rule }[] = [];
+  for (const [name, limits] of entriesOf(scopes)) {
+    const rule = compileRule(limits);
+    if (name.endsWith("*")) beginnings.push({ text: name.slice(0, -1), rule });
+    else exact.set(name, rule);
+  }
+  beginnings.sort((one, other) => other.text.length - one.text.length);
+  return (name) => exact.get(name) ?? beginnings.find(({ text }) => name.startsWith(text))?.rule;
+}
+
+function warningsOfPolicy(input: PolicyInput): readonly PolicyProblem[] {
+  const warnings: PolicyProblem[] = [];
+  const look = (limits: Limits | undefined, path: string): void => {
+    if (limits !== undefined) warnings.push(...warningsOf(limits, path));
+  };
+  look(input.default, "default");
+  for (const [host, limits] of entriesOf(input.hosts)) {
+    const path = keyPath("hosts", host);
+    look(limits, path);
+    for (const [intent, intentLimits] of entriesOf(limits.intents)) {
+      look(intentLimits, keyPath(fieldPath(path, "intents"), intent));
+    }
+  }
+  look(input.global, "global");
+  for (const [scope, limits] of entriesOf(input.scopes)) look(limits, keyPath("scopes", scope));
+  chosenPresets(input.presets === true ? undefined : input.presets).forEach(({ id, hosts }) => {
+    if (hosts.length > 0) return;
+    const message = `"${id}" is software that runs on many hosts, so it applies to none by itself; copy its limits to the hosts you call`;
+    warnings.push({ path: "presets", message });
+  });
+  return warnings;
+}
+
+function entriesOf<Value>(record: Readonly<Record<string, Value>> | undefined): readonly [string, Value][] {
+  return record === undefined ? [] : Object.entries(record);
+}

@@ -1,0 +1,90 @@
+import type { Preset } from "./preset.js";
+
+/** Encyclopedias, maps, archives and libraries. */
+export const knowledge: readonly Preset[] = [
+  {
+    id: "wikimedia-action-api",
+    hosts: ["*.wikipedia.org", "*.wikimedia.org", "*.wiktionary.org", "*.wikidata.org", "www.mediawiki.org"],
+    limits: { concurrency: 1 },
+    userAgent: "required, with contact",
+    requiresContact: true,
+    notes:
+      "No number for reads: one request after the other, several titles at once, gzip, and maxlag=5 for batch jobs. Default User-Agents of libraries are blocked or slowed. 429 comes with Retry-After.",
+    sources: [
+      "https://www.mediawiki.org/wiki/API:Etiquette",
+      "https://www.mediawiki.org/wiki/Wikimedia_APIs/Access_policy",
+      "https://foundation.wikimedia.org/wiki/Policy:Wikimedia_Foundation_User-Agent_Policy",
+    ],
+    confidence: "high",
+    date: "2026-11-15",
+  },
+  {
+    id: "wikidata-sparql",
+    hosts: ["query.wikidata.org"],
+    limits: { window: "60/min", concurrency: 5 },
+    userAgent: "required, with contact",
+    requiresContact: true,
+    notes:
+      "The 60 a minute are seconds of query time: give a query's time as its cost. At most 30 failed queries a minute. Going on after 429 brings a ban of a day.",
+    sources: ["https://www.mediawiki.org/wiki/Wikidata_Query_Service/User_Manual#Query_limits"],
+    confidence: "high",
+    date: "2026-11-15",
+  },
+  {
+    id: "nominatim",
+    hosts: ["nominatim.openstreetmap.org"],
+    limits: { window: "1/s", concurrency: 1 },
+    userAgent: "required, descriptive",
+    requiresContact: false,
+    notes:
+      "Over all users of an application together. Needs a User-Agent or Referer of its own. Keep results; no completion while typing, no bulk geocoding. A block shows as 403.",
+    sources: ["https://operations.osmfoundation.org/policies/nominatim/"],
+    confidence: "high",
+    date: "2026-11-15",
+  },
+  {
+    id: "overpass",
+    hosts: ["overpass-api.de"],
+    limits: { window: "10000/day", concurrency: 2 },
+    userAgent: "recommended",
+    requiresContact: false,
+    notes:
+      "Two places per address on the main server, and about 1 GB a day. 429 when no place is free, 504 under load.",
+    sources: ["https://dev.overpass-api.de/overpass-doc/en/preface/commons.html"],
+    confidence: "medium",
+    date: "2026-11-15",
+  },
+  {
+    id: "arquivo-pt",
+    hosts: ["arquivo.pt"],
+    limits: { window: "250/min" },
+    userAgent: "no rule found",
+    requiresContact: false,
+    notes: "Image search and Memento allow 400 a minute. Too fast: a lasting block.",
+    sources: ["https://github.com/arquivo/pwa-technologies/wiki/APIs"],
+    confidence: "high",
+    date: "2026-11-15",
+  },
+  {
+    id: "wayback",
+    hosts: ["web.archive.org", "archive.org"],
+    limits: { window: "1/4s", concurrency: 1 },
+    userAgent: "recommended",
+    requiresContact: false,
+    notes: "Nothing is published; a cautious choice. Availability, CDX and save often answer 429.",
+    sources: [],
+    confidence: "low",
+    date: "2026-11-15",
+  },
+  {
+    id: "open-library",
+    hosts: ["openlibrary.org"],
+    limits: { window: "1/s", concurrency: 1 },
+    userAgent: "recommended",
+    requiresContact: false,
+    notes: "Users speak of 3 a second for callers who say who they are; not confirmed.",
+    sources: ["https://github.com/internetarchive/openlibrary/issues/10585"],
+    confidence: "low",
+    date: "2026-11-15",
+  },
+];

@@ -1,0 +1,266 @@
+import { adaptiveUpsideDown, backoffUpsideDown, bucketTooLarge } from "./contradictions.js";
+import { readHostPattern } from "./hostPattern.js";
+import { collector, presets } from "./presets/index.js";
+import { maxUnits } from "./rate.js";
+import { bad, good, type Reading } from "./reading.js";
+import type {
+  ChoiceShape,
+  DurationShape,
+  Field,
+  KeyShape,
+  NumberShape,
+  ObjectShape,
+  Shape,
+  TextShape,
+} from "./shape.js";
+import { showValue } from "./showValue.js";
+import { maxNameLength, reservedScopes } from "./target.js";
+
+const flag: Shape = { kind: "flag" };
+const longerThanZero: DurationShape = { kind: "duration" };
+const anyTime: DurationShape = { kind: "duration", allowZero: true };
+const anyWait: DurationShape = { kind: "duration", allowZero: true, allowInfinity: true };
+const units: NumberShape = { kind: "number", isWhole: true, min: 1, max: maxUnits };
+
+/** What groups hosts in a policy. To bring in `"domain"`, move it from `later` to `options`. */
+const grouping: ChoiceShape = {
+  kind: "choice",
+  options: ["host"],
+  later: { domain: 'grouping by registrable domain comes with a later version; use "host" until then' },
+};
+
+const headerText: TextShape = {
+  kind: "text",
+  what: "a text of one line, 1 to 1000 characters",
+  maxLength: 1_000,
+  pattern: "^[^\\p{Cc}]+$",
+};
+
+const timeZone: TextShape = {
+  kind: "text",
+  what: 'the name of a time zone such as "UTC" or "Asia/Tokyo"',
+  maxLength: 100,
+  pattern: "^[A-Za-z]",
+  test: isTimeZone,
+};
+
+const backoffKind: ChoiceShape = { kind: "choice", options: ["none", "linear", "exponential"] };
+
+const backoff: ObjectShape = {
+  kind: "object",
+  fields: {
+    kind: { shape: backoffKind, isRequired: true, about: "How the steps grow: base × n, or base doubled each time." },
+    base: { shape: longerThanZero, isRequired: true, about: "The first step." },
+    max: { shape: longerThanZero, isRequired: true, about: "The longest step." },
+    jitter: {
+      shape: { kind: "number", isWhole: false, min: 0, max: 1 },
+      about: "Lengthens each step by up to this part of itself, at random. Default 0.",
+    },
+  },
+  checks: [backoffUpsideDown],
+};
+
+const quota: ObjectShape = {
+  kind: "object",
+  fields: {
+    count: { shape: units, isRequired: true, about: "Units in one period." },
+    per: {
+      shape: { kind: "choice", options: ["hour", "day", "month"] },
+      isRequired: true,
+      about: "The period of the calendar after which the count begins again.",
+    },
+    timeZone: { shape: timeZone, about: "Whose calendar. Default UTC." },
+  },
+};
+
+const adaptive: ObjectShape = {
+  kind: "object",
+  fields: {
+    min: { shape: { kind: "rate", use: "bucket" }, about: "Never slower than this." },
+    max: { shape: { kind: "rate", use: "bucket" }, about: "Never faster than this." },
+  },
+  checks: [adaptiveUpsideDown],
+};
+
+const window: Shape = { kind: "rate", use: "window" };
+
+const limitFields: Readonly<Record<string, Field>> = {
+  enabled: { shape: flag, about: "false turns the limits of this entry off. Default true." },
+  minDelay: { shape: anyTime, about: "The least time between two starts. 0 means none." },
+  rate: { shape: { kind: "rate", use: "bucket" }, about: "A token bucket, full at the start." },
+  burst: { shape: units, needs: "rate", about: "How many units the bucket holds. Default 1." },
+  window: {
+    shape: { kind: "either", of: [window, { kind: "list", of: window, min: 1, max: 16 }] },
+    about: "Exact sliding windows: at most so many starts in any span of that length.",
+  },
+  quota: { shape: quota, about: "A budget that begins again on the calendar." },
+  concurrency: { shape: units, about: "How many may be in flight at once." },
+  countFrom: {
+    shape: { kind: "choice", options: ["start", "answer"] },
+    about: "Whether gap and windows run from a start or from its answer. Default start.",
+  },
+  backoff: {
+    shape: { kind: "either", of: [backoffKind, backoff] },
+    about: "How long to stay away after server errors and timeouts. Default linear: 5, 10, … 30 s.",
+  },
+  cooldown: {
+    shape: { kind: "either", of: [anyTime, { kind: "list", of: anyTime, min: 1, max: 64 }] },
+    about: "How long to stay away after a 429 without Retry-After; a list is a ladder. Default 60 s.",
+  },
+  adaptive: { shape: { kind: "either", of: [flag, adaptive] }, about: "Slow down by what the site answers." },
+  maxWait: { shape: anyWait, about: "The longest a request may wait in its lane. Default: no bound; 0 means never." },
+  maxQueue: {
+    shape: { kind: "number", isWhole: true, min: 0, max: maxUnits, allowInfinity: true },
+    about: "How many requests may wait. Default 100,000; 0 means none.",
+  },
+  permitTtl: { shape: longerThanZero, about: "With a store: lifetime of a place. Default 30 s." },
+  maxHold: { shape: longerThanZero, about: "A permit not released by then gives its place back. Default 10 min." },
+};
+
+const limitChecks = [bucketTooLarge({ burst: "burst", rateOf: (entry) => entry.rate })];
+
+/** What the limits of one entry look like. */
+export const limitsShape: ObjectShape = { kind: "object", name: "limits", fields: limitFields, checks: limitChecks };
+
+const intentKeys: KeyShape = { what: "intent", read: readName, pattern: `^[\\s\\S]{1,${maxNameLength}}$` };
+
+const hostLimitsShape: ObjectShape = {
+  kind: "object",
+  name: "hostLimits",
+  fields: {
+    ...limitFields,
+    intents: {
+      shape: { kind: "record", of: limitsShape, keys: intentKeys },
+      about: "Further limits, by what a request is for; they come on top of the host's own.",
+    },
+  },
+  checks: limitChecks,
+};
+
+const hostKeys: KeyShape = { what: "host", read: readHostName, pattern: "^(\\*\\.)?[^*\\s/?#\\\\@]+$" };
+const scopeKeys: KeyShape = { what: "scope", read: readScope, pattern: `^[^*]{0,${maxNameLength}}\\*?$` };
+
+const http: ObjectShape = {
+  kind: "object",
+  fields: {
+    userAgent: { shape: headerText, about: "The User-Agent header of every request." },
+    contact: { shape: headerText, about: "How a site can reach you: an e-mail address or a page." },
+    robots: {
+      shape: {
+        kind: "either",
+        of: [
+          flag,
+          {
+            kind: "object",
+            fields: {
+              userAgent: { shape: headerText, about: "The name to look for in robots.txt." },
+              maxAge: { shape: anyTime, about: "How long a robots.txt is kept." },
+            },
+          },
+        ],
+      },
+      about: "Whether robots.txt is obeyed.",
+    },
+    retry: {
+      shape: {
+        kind: "object",
+        fields: {
+          attempts: {
+            shape: { kind: "number", isWhole: true, min: 1, max: 100 },
+            isRequired: true,
+            about: "How often a request is sent at most, the first time included.",
+          },
+          methods: {
+            shape: {
+              kind: "list",
+              of: { kind: "text", what: 'an HTTP method such as "GET"', maxLength: 32, pattern: "^[A-Za-z-]+$" },
+              min: 1,
+              max: 32,
+            },
+            about: "Which methods may be sent again.",
+          },
+          maxWait: { shape: anyWait, about: "The longest wait before a request is sent again." },
+        },
+      },
+      about: "Whether failed requests are sent again.",
+    },
+    maxCrawlDelay: { shape: anyTime, about: "A Crawl-delay above this counts as this." },
+  },
+};
+
+const presetNames: ChoiceShape = {
+  kind: "choice",
+  options: [...presets.map(({ id }) => id), collector.id],
+  what: "the name of a preset",
+};
+
+/** What a policy looks like: the one definition behind validation and the JSON Schema. */
+export const policyShape: ObjectShape = {
+  kind: "object",
+  fields: {
+    $schema: {
+      shape: { kind: "text", what: "the address of a JSON Schema", maxLength: 2_048, pattern: "" },
+      about: "For editors; it changes nothing.",
+    },
+    default: { shape: limitsShape, about: "Hosts that are not named. Default: rate 1/s." },
+    hosts: {
+      shape: { kind: "record", of: hostLimitsShape, keys: hostKeys },
+      about:
+        'By host name; "*.x.org" is for its subdomains, each on its own. The most specific entry wins, and replaces default whole.',
+    },
+    global: { shape: limitsShape, about: "Over everything together." },
+    scopes: {
+      shape: { kind: "record", of: limitsShape, keys: scopeKeys },
+      about: 'Taken too when a target names them; "proxy:*" is for every name with that beginning, each on its own.',
+    },
+    groupBy: {
+      shape: { kind: "either", of: [grouping, { kind: "function" }] },
+      about: "What counts as one key. Default host.",
+    },
+    localhost: {
+      shape: { kind: "choice", options: ["unlimited", "limited"] },
+      about: "Whether requests to this machine are paced. Default unlimited, unless hosts names it.",
+    },
+    presets: {
+      shape: {
+        kind: "either",
+        of: [
+          { kind: "flag", onlyTrue: true },
+          { kind: "list", of: presetNames, min: 0, max: 1_000 },
+        ],
+      },
+      about:
+        "Known sites' published limits: true for all but the uncertain ones, or their names. Your own entry beats a preset.",
+    },
+    http: { shape: http, about: "How HTTP requests are made." },
+  },
+};
+
+/** Reads a key of `scopes`: a name, or the beginning of names and `*`. */
+export function readScope(key: string): Reading<string> {
+  if (key.slice(0, -1).includes("*")) return bad(`must have its * at the end, as in "proxy:*"; got ${showValue(key)}`);
+  if (reservedScopes.includes(key))
+    return bad(`must not be one of ${reservedScopes.join(", ")}; got ${showValue(key)}`);
+  return readName(key);
+}
+
+function readName(key: string): Reading<string> {
+  const isFine = key !== "" && key.length <= maxNameLength;
+  return isFine ? good(key) : bad(`must be a name of 1 to ${maxNameLength} characters; got ${showValue(key)}`);
+}
+
+/** Reads a key of `hosts` and gives the form in which it is compared. */
+export function readHostName(key: string): Reading<string> {
+  const pattern = readHostPattern(key);
+  return pattern.ok ? good(pattern.value.name) : pattern;
+}
+
+/** Asks the calendar of the machine, which knows the IANA names. Newer engines take offsets such as +09:00 too; those are no names. */
+function isTimeZone(text: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: text });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,164 @@
+import type { Target } from "../types.js";
+import { type HostName, parseUrl, plainHostEnd, readHost, readHostOfUrl } from "./host.js";
+import type { Reading } from "./reading.js";
+import { showValue } from "./showValue.js";
+import type { ResolvedTarget } from "./types.js";
+
+/** What decides the key of a target. */
+export interface ResolverOptions {
+  /** Makes the key from a URL; undefined where the host is the key. */
+  readonly groupBy: ((url: URL) => string) | undefined;
+  /** The `host:port` names that rules of the policy have. Only these ports are part of a key. */
+  readonly portKeys: ReadonlySet<string>;
+}
+
+/** Names that a cost record uses for something else, so that no scope may have them. */
+export const reservedScopes: readonly string[] = ["host", "intent", "global", "rate", "window", "quota"];
+
+/** The longest name of an intent or a scope. */
+export const maxNameLength = 200;
+
+const maxScopes = 16;
+const noScopes: readonly string[] = [];
+
+const defaultPorts: Readonly<Record<string, number>> = {
+  "http:": 80,
+  "https:": 443,
+  "ws:": 80,
+  "wss:": 443,
+  "ftp:": 21,
+};
+
+/** Makes the function that takes targets apart. It throws `TypeError` naming what is wrong with a target. */
+export function createResolver(options: ResolverOptions): (target: Target) => ResolvedTarget {
+  return (target) => {
+    if (typeof target === "string") {
+      return { key: keyOfText(target, options), intent: undefined, scopes: noScopes };
+    }
+    if (typeof target !== "object" || target === null) {
+      throw new TypeError(`target must be a host name, a URL, or an object with url or host; got ${showValue(target)}`);
+    }
+    if (isUrl(target)) return { key: keyOfUrl(target, options), intent: undefined, scopes: noScopes };
+    return {
+      key: keyOfObject(target, options),
+      intent: checkedIntent(target.intent),
+      scopes: checkedScopes(target.scopes),
+    };
+  };
+}
+
+function keyOfObject(
+  target: { readonly url?: string | URL; readonly host?: string },
+  options: ResolverOptions,
+): string {
+  const { url, host } = target;
+  if (url !== undefined && host !== undefined) throw new TypeError("target must have url or host, not both");
+  if (host !== undefined) return keyOfHost(unwrapTarget(readHost(host), "target.host"), undefined, options);
+  if (typeof url === "string") return keyOfUrlText(url, options);
+  if (typeof url === "object" && url !== null && isUrl(url)) return keyOfUrl(url, options);
+  throw new TypeError(
+    url === undefined ? "target must have url or host" : `target.url must be a URL; got ${showValue(url)}`,
+  );
+}
+
+function keyOfText(text: string, options: ResolverOptions): string {
+  if (text.includes("://")) return keyOfUrlText(text, options);
+  const isPlain = plainHostEnd(text, 0) === text.length;
+  const name = isPlain ? { host: text, port: undefined } : unwrapTarget(readHost(text), "target");
+  return keyOfHost(name, undefined, options);
+}
+
+function keyOfUrlText(text: string, options: ResolverOptions): string {
+  if (options.groupBy === undefined) {
+    const name = cutPlainHost(text);
+    if (name !== undefined) return keyOfHost(name, undefined, options);
+  }
+  const url = parseUrl(text);
+  if (url === undefined) {
+    const hint = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? "" : ". Write https:// in front";
+    throw new TypeError(`target must be a valid URL; got ${showValue(text)}${hint}`);
+  }
+  return keyOfUrl(url, options);
+}
+
+function keyOfUrl(url: URL, options: ResolverOptions): string {
+  const { hostname, port, protocol } = url;
+  if (hostname === "") throw new TypeError(`target must be a URL with a host; got ${showValue(url.href)}`);
+  // Only the schemes known to browsers have their hosts normalised; the others go through the same door as a bare host name.
+  const host =
+    protocol in defaultPorts
+      ? unwrapTarget(readHostOfUrl(hostname), "target's host")
+      : unwrapTarget(readHost(hostname), "target's host").host;
+  return keyOfHost({ host, port: port === "" ? defaultPorts[protocol] : Number(port) }, url, options);
+}
+
+function keyOfHost(name: HostName, url: URL | undefined, options: ResolverOptions): string {
+  if (options.groupBy !== undefined) return groupKey(name, url, options.groupBy);
+  if (options.portKeys.size === 0 || name.port === undefined) return name.host;
+  const key = `${name.host}:${name.port}`;
+  return options.portKeys.has(key) ? key : name.host;
+}
+
+function groupKey(name: HostName, url: URL | undefined, groupBy: (url: URL) => string): string {
+  const port = name.port === undefined ? "" : `:${name.port}`;
+  const key: unknown = groupBy(url ?? new URL(`http://${name.host}${port}/`));
+  if (typeof key === "string" && key !== "") return key;
+  throw new TypeError(`groupBy must return a text that is not empty; got ${showValue(key)} for "${name.host}"`);
+}
+
+/** Cuts host and port out of a URL that is already in its final form; undefined when only a URL parser can tell. */
+export function cutPlainHost(text: string): HostName | undefined {
+  const isSecure = text.startsWith("https://");
+  if (!isSecure && !text.startsWith("http://")) return undefined;
+  const start = isSecure ? 8 : 7;
+  const end = plainHostEnd(text, start);
+  if (end === -1) return undefined;
+  const host = text.slice(start, end);
+  if (text.charCodeAt(end) !== 58) return { host, port: isSecure ? 443 : 80 };
+
+  let port = 0;
+  let index = end + 1;
+  for (; index < text.length && index <= end + 5; index++) {
+    const digit = text.charCodeAt(index) - 48;
+    if (digit < 0 || digit > 9) break;
+    port = port * 10 + digit;
+  }
+  const isEnd = index === text.length || "/?#".includes(text[index]);
+  return index > end + 1 && isEnd && port <= 65_535 ? { host, port } : undefined;
+}
+
+function checkedIntent(intent: unknown): string | undefined {
+  if (intent === undefined) return undefined;
+  if (typeof intent === "string" && intent !== "" && intent.length <= maxNameLength) return intent;
+  throw new TypeError(`target.intent must be a text of 1 to ${maxNameLength} characters; got ${showValue(intent)}`);
+}
+
+function checkedScopes(scopes: unknown): readonly string[] {
+  if (scopes === undefined) return noScopes;
+  if (!Array.isArray(scopes) || scopes.length > maxScopes) {
+    throw new TypeError(`target.scopes must be a list of at most ${maxScopes} names; got ${showValue(scopes)}`);
+  }
+  for (const scope of scopes as unknown[]) {
+    if (typeof scope !== "string" || scope === "" || scope.length > maxNameLength) {
+      throw new TypeError(`target.scopes must hold texts of 1 to ${maxNameLength} characters; got ${showValue(scope)}`);
+    }
+    if (reservedScopes.includes(scope)) {
+      throw new TypeError(`target.scopes must not use a reserved name; got ${showValue(scope)}`);
+    }
+  }
+  const distinct = new Set(scopes as readonly string[]);
+  if (distinct.size !== scopes.length) throw new TypeError("target.scopes must not name a scope twice");
+  return [...distinct];
+}
+
+/** Also true for the URL class of another realm or of a test environment, which `instanceof` does not know. */
+function isUrl(value: object): value is URL {
+  if (value instanceof URL) return true;
+  const { href, hostname } = value as { readonly href?: unknown; readonly hostname?: unknown };
+  return typeof href === "string" && typeof hostname === "string";
+}
+
+function unwrapTarget<Value>(reading: Reading<Value>, name: string): Value {
+  if (reading.ok) return reading.value;
+  throw new TypeError(`${name} ${reading.problem}`);
+}

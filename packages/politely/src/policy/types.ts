@@ -1,0 +1,113 @@
+import type { Rule } from "../core/rule.js";
+import type { Duration, Rate, Target } from "../types.js";
+
+/** What one host, one intent, one scope or everything together may do. All limits given apply at once. */
+export interface Limits {
+  /** `false` turns the limits of this entry off. Default true. */
+  readonly enabled?: boolean;
+  /** The least time between two starts. 0 means none. */
+  readonly minDelay?: Duration;
+  /** A token bucket, full at the start. */
+  readonly rate?: Rate;
+  /** How many units the bucket holds: a whole number from 1. Default 1. Needs `rate`. */
+  readonly burst?: number;
+  /** Exact sliding windows. Above 4,096 starts per window they are grouped: never over, late by at most a 1,024th of the period. */
+  readonly window?: Rate | readonly Rate[];
+  /** A budget that resets on the calendar of `timeZone` (default UTC). */
+  readonly quota?: { readonly count: number; readonly per: "hour" | "day" | "month"; readonly timeZone?: string };
+  /** How many may be in flight at once: a whole number from 1. */
+  readonly concurrency?: number;
+  /** Whether gap and windows run from a start or from its answer. Default `"start"`. */
+  readonly countFrom?: "start" | "answer";
+  /** How long to stay away after server errors and timeouts. Default linear: 5, 10, … 30 s. Exponential: 5, 10, 20, 40, 60 s. */
+  readonly backoff?:
+    | "none"
+    | "linear"
+    | "exponential"
+    | {
+        readonly kind: "none" | "linear" | "exponential";
+        readonly base: Duration;
+        readonly max: Duration;
+        readonly jitter?: number;
+      };
+  /** How long to stay away after a 429 without Retry-After. A list is a ladder. Default 60 s. */
+  readonly cooldown?: Duration | readonly Duration[];
+  /** Slow down by what the site answers. Read and checked now; takes effect with the HTTP clients. */
+  readonly adaptive?: boolean | { readonly min?: Rate; readonly max?: Rate };
+  /** The longest a request may wait in its lane. Default: no bound; 0 means never wait. */
+  readonly maxWait?: Duration;
+  /** How many requests may wait. Default 100,000. */
+  readonly maxQueue?: number;
+  /** With a store: lifetime of a place. Default 30 s. */
+  readonly permitTtl?: Duration;
+  /** A permit not released by then gives its place back, with an event. Default 10 min. */
+  readonly maxHold?: Duration;
+}
+
+/** The limits of a host, with further ones for what its requests are for. */
+export interface HostLimits extends Limits {
+  /** Taken on top of the host's limits by requests that name the intent. */
+  readonly intents?: Readonly<Record<string, Limits>>;
+}
+
+/** How HTTP requests are made. Read and checked now; takes effect with the HTTP clients. */
+export interface HttpPolicy {
+  readonly userAgent?: string;
+  readonly contact?: string;
+  readonly robots?: boolean | { readonly userAgent?: string; readonly maxAge?: Duration };
+  readonly retry?: { readonly attempts: number; readonly methods?: readonly string[]; readonly maxWait?: Duration };
+  readonly maxCrawlDelay?: Duration;
+}
+
+/** Which limits apply where. */
+export interface PolicyInput {
+  /** Hosts not named. Default: rate 1/s. */
+  readonly default?: Limits;
+  /** By host name, `"*.x.org"` for its subdomains (each on its own). The most specific wins and replaces `default` whole. */
+  readonly hosts?: Readonly<Record<string, HostLimits>>;
+  /** Over everything together. */
+  readonly global?: Limits;
+  /** Taken too when a target names them; `"proxy:*"` stands for every name with that beginning, each on its own. */
+  readonly scopes?: Readonly<Record<string, Limits>>;
+  /** What counts as one key. Default `"host"`. */
+  readonly groupBy?: "host" | ((url: URL) => string);
+  /** Whether requests to this machine are paced. Default `"unlimited"`, unless `hosts` names it. */
+  readonly localhost?: "unlimited" | "limited";
+  /** Known sites' published limits: all of them but those of low confidence, or the ones named. Your own entry beats a preset. */
+  readonly presets?: true | readonly string[];
+  readonly http?: HttpPolicy;
+}
+
+/** A host's rule, with where it came from. */
+export interface HostRule {
+  readonly rule: Rule;
+  /** `"hosts.example.com"`, `"hosts.*.x.org"`, `"presets.arxiv"`, `"default"` or `"localhost"`. */
+  readonly origin: string;
+  readonly intents: ReadonlyMap<string, Rule>;
+  /** Exempt from everything, `global` too: a localhost the policy does not name. */
+  readonly exempt: boolean;
+}
+
+/** A target, taken apart and normalised. */
+export interface ResolvedTarget {
+  readonly key: string;
+  readonly intent: string | undefined;
+  readonly scopes: readonly string[];
+}
+
+/** A policy made ready: every question the scheduler has about it. */
+export interface CompiledPolicy {
+  /** The rule of a normalised key. The same object for the same entry every time. */
+  hostRule(key: string): HostRule;
+  /** The rule shared by hosts beyond `maxKeys`. */
+  readonly overflow: HostRule;
+  /** The rule of a scope name; undefined when no entry matches. */
+  scopeRule(name: string): Rule | undefined;
+  readonly global: Rule | undefined;
+  /** Takes a target apart. Throws `TypeError` naming what is wrong with it. */
+  resolve(target: Target): ResolvedTarget;
+  /** True when a normalised host is its own key, so that a known key given as a target needs no work (no custom `groupBy`). */
+  readonly hostIsKey: boolean;
+  /** Things a person should know that are not errors, each with its path. */
+  readonly warnings: readonly { readonly path: string; readonly message: string }[];
+}

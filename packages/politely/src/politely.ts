@@ -1,0 +1,102 @@
+import { logEvents } from "./observe/log.js";
+import { compileKeyPolicy, compilePolicy } from "./policy/compile.js";
+import { durationUs } from "./policy/duration.js";
+import type { CompiledPolicy, Limits, PolicyInput } from "./policy/types.js";
+import { LocalKeyLimiter } from "./scheduler/keyLimiter.js";
+import { LocalLimiter } from "./scheduler/limiter.js";
+import { systemClock } from "./scheduler/systemClock.js";
+import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
+
+const KNOWN_OPTIONS = ["clock", "logger", "maxKeys", "keepStats", "ageing", "random"];
+const KEY = "limit";
+
+/** Makes a limiter for any number of hosts, with its state in this process. Throws `PolicyError` listing every problem of the policy. */
+export function politely(policy?: PolicyInput, options?: LimiterOptions): Limiter {
+  return makeLimiter(compilePolicy(policy), compilePolicy, options);
+}
+
+/** Makes a limiter for one key: the same verbs without a target. */
+export function limit(limits: Limits, options?: LimiterOptions): KeyLimiter {
+  // The verbs of a limiter speak of policies; for a single key a policy is just its limits.
+  let next = limits;
+  const compile = (): CompiledPolicy => compileKeyPolicy(next, KEY);
+  const limiter = makeLimiter(compile(), compile, options);
+  return new LocalKeyLimiter(limiter, KEY, (changed) => {
+    next = changed;
+    limiter.configure({});
+  });
+}
+
+function makeLimiter(
+  policy: CompiledPolicy,
+  compile: (policy: PolicyInput) => CompiledPolicy,
+  options: LimiterOptions = {},
+): LocalLimiter {
+  checkOptions(options);
+  const { logger, keepStats = 100_000, maxKeys = 1_000_000 } = options;
+  const told = new Set<string>();
+  const limiter = new LocalLimiter({
+    clock: options.clock ?? systemClock(),
+    policy,
+    compile,
+    maxKeys,
+    keepStats,
+    ageingUs: options.ageing === undefined ? 10_000_000 : durationUs(options.ageing, "ageing"),
+    random: options.random ?? Math.random,
+    readMaxWait: (value) => durationUs(value, "maxWait", { allowZero: true, allowInfinity: true }),
+    readPause: (value) => durationUs(value, "duration", { allowInfinity: true }),
+    readHeaders: () => 0,
+    summarise,
+    onExempt: (key) => {
+      if (logger === undefined || told.size >= 100 || told.has(key)) return;
+      told.add(key);
+      quietly(() => logger.info?.(`politely: ${key}: disabled (localhost)`));
+    },
+  });
+  if (logger !== undefined) {
+    limiter.subscribe(logEvents(logger));
+    quietly(() => logger.info?.(`politely: ${summarise(policy)}`));
+    limiter.announce();
+  }
+  return limiter;
+}
+
+function quietly(log: () => void): void {
+  try {
+    log();
+  } catch {
+    // A logger that throws breaks nothing else.
+  }
+}
+
+/** The configuration in one line. */
+function summarise(policy: CompiledPolicy): string {
+  const { text, enabled } = policy.overflow.rule;
+  const parts = [
+    text.minDelay === undefined ? undefined : `minDelay ${text.minDelay}`,
+    text.rate === undefined ? undefined : `rate ${text.rate}`,
+    ...text.windows.map((window) => `window ${window}`),
+    text.quota === undefined ? undefined : `quota ${text.quota}`,
+    text.concurrency === undefined ? undefined : `concurrency ${text.concurrency}`,
+  ].filter((part) => part !== undefined);
+  return `ready; default: ${enabled ? parts.join(", ") || "no limit" : "disabled"}`;
+}
+
+function checkOptions(options: LimiterOptions): void {
+  if (typeof options !== "object" || options === null) throw new TypeError(`options must be an object; got ${String(options)}.`);
+  for (const name of Object.keys(options)) {
+    if (!KNOWN_OPTIONS.includes(name)) {
+      throw new TypeError(`options has no field "${name}". Known: ${KNOWN_OPTIONS.join(", ")}.`);
+    }
+  }
+  checkCount(options.maxKeys, "maxKeys", 1);
+  checkCount(options.keepStats, "keepStats", 0);
+  const { clock, random } = options;
+  if (random !== undefined && typeof random !== "function") throw new TypeError(`random must be a function; got ${String(random)}.`);
+  if (clock !== undefined && typeof clock?.now !== "function") throw new TypeError("clock must have now, wall, setTimer and clearTimer.");
+}
+
+function checkCount(value: number | undefined, name: string, least: number): void {
+  if (value === undefined || (Number.isInteger(value) && value >= least && value <= 100_000_000)) return;
+  throw new RangeError(`${name} must be a whole number from ${least} to 100,000,000; got ${String(value)}.`);
+}

@@ -1,0 +1,92 @@
+import type { QuotaRule } from "../core/rule.js";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** One period of a quota: which, and when on the wall clock it ends. */
+export interface Period {
+  readonly index: number;
+  readonly startsAtMs: number;
+  readonly endsAtMs: number;
+}
+
+/**
+ * Calendar periods of time zones. An index grows by one from each period to the next.
+ *
+ * Days and months follow the local date, whatever summer time does to their length; hours follow the local clock's minutes.
+ */
+export class Calendar {
+  readonly #formats = new Map<string, Intl.DateTimeFormat>();
+  readonly #last = new Map<string, Period>();
+
+  /** The period that holds `wallMs`. */
+  periodAt(quota: QuotaRule, wallMs: number): Period {
+    const name = `${quota.per} ${quota.timeZone}`;
+    const last = this.#last.get(name);
+    if (last !== undefined && wallMs >= last.startsAtMs && wallMs < last.endsAtMs) return last;
+    const period = this.periodNumber(quota, this.#indexAt(quota, wallMs));
+    this.#last.set(name, period);
+    return period;
+  }
+
+  /** The period with that index. */
+  periodNumber(quota: QuotaRule, index: number): Period {
+    return { index, startsAtMs: this.#startOf(quota, index), endsAtMs: this.#startOf(quota, index + 1) };
+  }
+
+  /** The first instant of a period: found by halving, since a zone may skip the hour where a day would begin. */
+  #startOf(quota: QuotaRule, index: number): number {
+    const guessMs = guessStart(quota, index);
+    let low = guessMs - 2 * DAY_MS;
+    let high = guessMs + 2 * DAY_MS;
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (this.#indexAt(quota, middle) >= index) high = middle;
+      else low = middle;
+    }
+    return high;
+  }
+
+  #indexAt(quota: QuotaRule, wallMs: number): number {
+    const local = this.#localMs(quota.timeZone, wallMs);
+    if (quota.per === "hour") {
+      // Only the part of the offset below an hour moves the hours, so that the hour repeated in autumn is two periods.
+      const offsetMs = (((local - wallMs) % HOUR_MS) + HOUR_MS) % HOUR_MS;
+      return Math.floor((wallMs + offsetMs) / HOUR_MS);
+    }
+    if (quota.per === "day") return Math.floor(local / DAY_MS);
+    const date = new Date(local);
+    return date.getUTCFullYear() * 12 + date.getUTCMonth();
+  }
+
+  /** The local clock's reading, as if it were UTC. */
+  #localMs(timeZone: string, wallMs: number): number {
+    if (timeZone === "UTC") return wallMs;
+    let format = this.#formats.get(timeZone);
+    if (format === undefined) {
+      format = new Intl.DateTimeFormat("en-US", {
+        timeZone,
+        calendar: "gregory",
+        numberingSystem: "latn",
+        hourCycle: "h23",
+        year: "numeric",
+        month: "numeric",
+        day: "numeric",
+        hour: "numeric",
+        minute: "numeric",
+        second: "numeric",
+      });
+      this.#formats.set(timeZone, format);
+    }
+    const part = new Map(format.formatToParts(wallMs).map(({ type, value }) => [type, Number(value)]));
+    const of = (type: Intl.DateTimeFormatPartTypes): number => part.get(type) ?? 0;
+    const wholeMs = Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second"));
+    return wholeMs + (((wallMs % 1000) + 1000) % 1000);
+  }
+}
+
+function guessStart(quota: QuotaRule, index: number): number {
+  if (quota.per === "hour") return index * HOUR_MS;
+  if (quota.per === "day") return index * DAY_MS;
+  return Date.UTC(Math.floor(index / 12), index % 12, 1);
+}

@@ -1,0 +1,108 @@
+import type { CompiledPolicy, HostRule, ResolvedTarget } from "../policy/types.js";
+import type { AcquireOptions, Target } from "../types.js";
+import { type Keys, OVERFLOW_KEY } from "./keys.js";
+import type { LaneCost } from "./lane.js";
+import { type Cost, type Ledger, ONE } from "./ledger.js";
+import type { LaneSpec } from "./queue.js";
+
+/** A target with the rows it needs, and the rule of its host. */
+export interface Demand extends LaneSpec {
+  readonly host: HostRule;
+}
+
+/** The largest cost of one request. */
+const COST_MOST = 1_000_000_000;
+
+/** Finds the rows a target needs, making those that do not exist yet. Throws `TypeError` for a target that makes no sense. */
+export function demandOf(policy: CompiledPolicy, keys: Keys, target: Target, nowUs: number): Demand {
+  const parts = policy.resolve(target);
+  if (!keys.hosts.has(parts.key)) keys.sweep(nowUs);
+  return demandOfKey(policy, keys, parts, nowUs);
+}
+
+/** The same for a target that was taken apart before. Scopes that the policy no longer knows are left out when `isLenient`. */
+export function demandOfKey(
+  policy: CompiledPolicy,
+  keys: Keys,
+  parts: ResolvedTarget,
+  nowUs: number,
+  isLenient = false,
+): Demand {
+  const { intent, scopes } = parts;
+  const host = policy.hostRule(parts.key);
+  const own = parts.key === OVERFLOW_KEY ? undefined : keys.host(parts.key, host.rule, nowUs);
+  const key = own === undefined ? OVERFLOW_KEY : parts.key;
+  const slots = [own ?? keys.scope(OVERFLOW_KEY, policy.overflow.rule)];
+  const scopeNames = ["host"];
+  const add = (scopeName: string, slot: number): void => {
+    slots.push(slot);
+    scopeNames.push(scopeName);
+  };
+  if (host.exempt) return { name: key, key, intent: undefined, scopes: [], slots, host, scopeNames };
+  const intentRule = intent === undefined ? undefined : host.intents.get(intent);
+  if (intentRule !== undefined) add("intent", keys.scope(`intent\n${key}\n${intent}`, intentRule));
+  for (const scope of scopes) {
+    const rule = policy.scopeRule(scope);
+    if (rule !== undefined) add(scope, keys.scope(`scope\n${scope}`, rule));
+    else if (!isLenient) throw new TypeError(`target.scopes names "${scope}", which no entry of the policy's scopes matches.`);
+  }
+  if (policy.global !== undefined) add("global", keys.scope("global", policy.global));
+  const isPlain = intentRule === undefined && scopes.length === 0;
+  const name = isPlain ? key : [key, intentRule === undefined ? "" : intent, ...scopes].join("\n");
+  return { name, key, intent, scopes, slots, host, scopeNames };
+}
+
+/** Reads a cost for the rows of a demand. Throws `RangeError` for one that could never fit, `TypeError` for one that is none. */
+export function costOf(ledger: Ledger, demand: Demand, input: AcquireOptions["cost"]): LaneCost {
+  const cost = readCost(demand, input, 1);
+  demand.slots.forEach((slot, index) => {
+    const { rateMost, windowMost, quotaMost } = ledger.profileOf(slot);
+    const at = Array.isArray(cost) ? (cost as readonly Cost[])[index] : (cost as Cost);
+    const place = `${demand.scopeNames[index]} of "${demand.key}"`;
+    if (at.rate > rateMost) throw tooMuch(at.rate, `burst is ${rateMost}`, place);
+    if (at.window > windowMost) throw tooMuch(at.window, `its smallest window holds ${windowMost}`, place);
+    if (at.quota > quotaMost) throw tooMuch(at.quota, `its quota is ${quotaMost}`, place);
+  });
+  return cost;
+}
+
+/** Reads a cost that need not fit, as given at a release, where 0 is fine too. */
+export function readCost(
+  demand: { readonly scopeNames: readonly string[] },
+  input: AcquireOptions["cost"],
+  least: 0 | 1,
+): LaneCost {
+  if (input === undefined || input === 1) return ONE;
+  if (typeof input === "number") {
+    const units = wholeUnits(input, "cost", least);
+    return { rate: units, window: units, quota: units };
+  }
+  if (typeof input !== "object" || input === null) throw new TypeError(`cost must be a whole number or a record; got ${String(input)}.`);
+  for (const name of Object.keys(input)) {
+    if (!demand.scopeNames.includes(name) && !["rate", "window", "quota"].includes(name)) {
+      const known = [...demand.scopeNames, "rate", "window", "quota"].join(", ");
+      throw new RangeError(`cost names "${name}", which fits no limit of this target. Known here: ${known}.`);
+    }
+  }
+  const of = (scope: string, kind: "rate" | "window" | "quota"): number => {
+    const name = Object.hasOwn(input, scope) ? scope : kind;
+    return Object.hasOwn(input, name) ? wholeUnits(input[name], `cost.${name}`, least) : 1;
+  };
+  return demand.scopeNames.map((scope) => ({
+    rate: of(scope, "rate"),
+    window: of(scope, "window"),
+    quota: of(scope, "quota"),
+  }));
+}
+
+function wholeUnits(value: unknown, name: string, least: number): number {
+  if (typeof value !== "number") throw new TypeError(`${name} must be a whole number; got ${String(value)}.`);
+  if (!Number.isInteger(value) || value < least || value > COST_MOST) {
+    throw new RangeError(`${name} must be a whole number from ${least} to ${COST_MOST}; got ${value}.`);
+  }
+  return value;
+}
+
+function tooMuch(cost: number, rule: string, place: string): RangeError {
+  return new RangeError(`A cost of ${cost} can never fit: ${rule} (${place}). Split the request or raise the limit.`);
+}

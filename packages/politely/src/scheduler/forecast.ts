@@ -1,0 +1,117 @@
+import type { CooldownState } from "../core/cooldown.js";
+import type { Rule } from "../core/rule.js";
+import type { Cause, LimitKind } from "../observe/types.js";
+import { type Ahead, NOBODY, type SlotCause, slotCauses } from "./causes.js";
+import { costAt, type LaneCost } from "./lane.js";
+import type { Ledger } from "./ledger.js";
+import type { LaneSpec, Queue } from "./queue.js";
+
+/** What a forecast is made from. */
+export interface ForecastSource {
+  readonly ledger: Ledger;
+  readonly queue: Queue;
+}
+
+/**
+ * The earliest instant at which a request could start.
+ *
+ * `priority`: of a newcomer, who comes after those ahead in the lane; undefined for one that waits already, judged as if it were first.
+ */
+export function earliestUs(
+  source: ForecastSource,
+  spec: LaneSpec,
+  cost: LaneCost,
+  priority: number | undefined,
+  nowUs: number,
+): number {
+  const ahead = aheadIn(source, spec, priority);
+  let atUs = Math.max(nowUs, source.queue.pausedUntilUs);
+  for (let index = 0; index < spec.slots.length; index++) {
+    for (const cause of slotCauses(source.ledger, spec.slots[index], costAt(cost, index), ahead, nowUs)) {
+      atUs = Math.max(atUs, cause.atUs);
+    }
+  }
+  return atUs;
+}
+
+/** Why a request waits now, in a sentence without a full stop. */
+export function reasonOf(source: ForecastSource, spec: LaneSpec, cost: LaneCost, nowUs: number): string {
+  return causesOf(source, spec, cost, 0, nowUs)[0]?.message ?? "it is not its turn yet";
+}
+
+/** Everything that stands in the way of a newcomer of that priority, the most binding first. */
+export function causesOf(
+  source: ForecastSource,
+  spec: LaneSpec,
+  cost: LaneCost,
+  priority: number,
+  nowUs: number,
+): Cause[] {
+  const { ledger, queue } = source;
+  const causes: Cause[] = [];
+  if (queue.pausedUntilUs > nowUs) {
+    const waitMs = (queue.pausedUntilUs - nowUs) / 1000;
+    causes.push({ limit: "pause", scope: "all", key: "*", waitMs, message: `everything is paused${until(waitMs)}` });
+  }
+  const ahead = aheadIn(source, spec, priority);
+  spec.slots.forEach((slot, index) => {
+    const scope = spec.scopeNames[index];
+    const key = scope === "host" ? spec.key : scope === "intent" ? `${spec.key} (${spec.intent})` : scope;
+    const { rule } = ledger.profileOf(slot);
+    const cooldown = ledger.cooldowns.get(slot);
+    const describe = (cause: SlotCause): Cause => describeCause(cause, { scope, key, rule, cooldown, nowUs });
+    const own = slotCauses(ledger, slot, costAt(cost, index), ahead, nowUs);
+    causes.push(...own.map(describe));
+    const gate = queue.gateAt(slot);
+    if (own.length > 0 || gate === undefined || (gate.parked.size === 0 && gate.reservedFor === undefined)) return;
+    const limit = gate.reservedFor === undefined ? "queue" : "reserved";
+    const others = `${gate.waiting} ${gate.waiting === 1 ? "request waits" : "requests wait"} for ${key} already`;
+    causes.push({ limit, scope, key, waitMs: 0, message: others });
+  });
+  return causes.sort((a, b) => b.waitMs - a.waitMs);
+}
+
+function aheadIn(source: ForecastSource, spec: LaneSpec, priority: number | undefined): Ahead {
+  if (priority === undefined) return NOBODY;
+  return source.queue.lanes.get(spec.name)?.aheadOf(priority) ?? NOBODY;
+}
+
+interface CauseContext {
+  readonly scope: string;
+  readonly key: string;
+  readonly rule: Rule;
+  readonly cooldown: CooldownState | undefined;
+  readonly nowUs: number;
+}
+
+function describeCause(cause: SlotCause, context: CauseContext): Cause {
+  const { scope, key, rule, cooldown, nowUs } = context;
+  const waitMs = (cause.atUs - nowUs) / 1000;
+  const message = `${key}: ${wording(cause, rule, cooldown)}${until(waitMs)}`;
+  const described = { limit: cause.limit, scope, key, waitMs, message };
+  const isHeld = (cause.limit === "cooldown" || cause.limit === "probe") && cooldown !== undefined;
+  return isHeld ? { ...described, because: cooldown.because } : described;
+}
+
+function wording(cause: SlotCause, rule: Rule, cooldown: CooldownState | undefined): string {
+  const { text } = rule;
+  const words: Readonly<Record<LimitKind, string>> = {
+    minDelay: `at least ${text.minDelay} between starts`,
+    rate: `rate ${text.rate}`,
+    window: `window ${text.windows[cause.windowIndex]}`,
+    quota: `quota ${text.quota}`,
+    concurrency: `concurrency ${text.concurrency}, all in flight`,
+    cooldown: `cooling down after ${cooldown?.because}`,
+    probe: `one probe is out after ${cooldown?.because}`,
+    pause: "paused",
+    queue: "others are ahead",
+    reserved: "reserved for one who has waited longer",
+  };
+  return words[cause.limit];
+}
+
+function until(waitMs: number): string {
+  if (waitMs === Number.POSITIVE_INFINITY) return " until it is resumed";
+  if (waitMs === 0) return ", until an answer comes";
+  return waitMs < 1000 ? `, ${Math.ceil(waitMs)} ms to go` : `, ${Math.ceil(waitMs / 100) / 10} s to go`;
+}

@@ -1,0 +1,20 @@
+import { Heap, type Positioned } from "./heap.js";
+import { isLaneBefore, type Lane } from "./lane.js";
+
+/** A key that lanes need: who waits for it, and when the first of them may go on. */
+export class Gate implements Positioned {
+  /** In the heap of gates; -1 while there is nothing to wake up for. */
+  position = -1;
+  /** When the first parked lane is to be looked at again. */
+  readyUs = Number.POSITIVE_INFINITY;
+  /** Lanes stopped at this key, in order of their turns. */
+  readonly parked = new Heap<Lane>(isLaneBefore);
+  /** Every lane that needs this key, wherever it is stopped. */
+  readonly lanes = new Set<Lane>();
+  /** The lane that nobody of lower order may pass here. */
+  reservedFor: Lane | undefined = undefined;
+  /** Requests waiting in those lanes. */
+  waiting = 0;
+
+  constructor(readonly slot: number) {}
+}

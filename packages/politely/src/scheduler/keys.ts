@@ -1,0 +1,168 @@
+import type { Rule } from "../core/rule.js";
+import type { Books } from "./books.js";
+import type { Ledger } from "./ledger.js";
+import { HAS_GATE, IS_IDLE, PROFILE } from "./slab.js";
+
+/** The key that all hosts beyond `maxKeys` share. */
+export const OVERFLOW_KEY = "(beyond maxKeys)";
+
+/** Rows looked at for each new key, so that a crawl of ever new hosts forgets as fast as it meets them. */
+const SWEEP_PER_KEY = 4;
+/** A whole sweep because the table is full happens at most this often. */
+const FULL_SWEEP_EVERY_US = 1_000_000;
+
+/** The bounds of the table, and what happens when a row goes. */
+export interface KeysOptions {
+  readonly maxKeys: number;
+  readonly keepStats: number;
+  /** A row is about to be given back. */
+  readonly onDrop: (key: string, wasFolded: boolean) => void;
+}
+
+/**
+ * Which row belongs to which key. Rows are made on first use and given back when they owe nothing.
+ *
+ * Hosts that owe nothing but have statistics stay while they are among the `keepStats` that became idle last.
+ */
+export class Keys {
+  readonly hosts = new Map<string, number>();
+  /** Intents, scopes and the rest that is no host. */
+  readonly scopes = new Map<string, number>();
+  /** Idle hosts by row, the longest idle first. */
+  readonly #idle = new Map<number, string>();
+  #hostCursor: Iterator<[string, number]> | undefined;
+  #scopeCursor: Iterator<[string, number]> | undefined;
+  #fullSweepUs = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    readonly ledger: Ledger,
+    readonly books: Books,
+    readonly options: KeysOptions,
+  ) {}
+
+  /** The row of a host, made if need be; undefined when the table is full of hosts that owe time. */
+  host(key: string, rule: Rule, nowUs: number): number | undefined {
+    const known = this.hosts.get(key);
+    if (known !== undefined) {
+      if (this.ledger.hasFlag(known, IS_IDLE)) this.#rouse(known);
+      return known;
+    }
+    if (this.hosts.size >= this.options.maxKeys && !this.#makeRoom(nowUs)) return undefined;
+    const slot = this.#create(rule);
+    this.hosts.set(key, slot);
+    return slot;
+  }
+
+  /** The row of something that is not a host. */
+  scope(name: string, rule: Rule): number {
+    const known = this.scopes.get(name);
+    if (known !== undefined) return known;
+    const slot = this.#create(rule);
+    this.scopes.set(name, slot);
+    return slot;
+  }
+
+  /** The row that hosts beyond `maxKeys` share, if it exists. */
+  get overflow(): readonly (readonly [string, number])[] {
+    const slot = this.scopes.get(OVERFLOW_KEY);
+    return slot === undefined ? [] : [[OVERFLOW_KEY, slot]];
+  }
+
+  setRule(slot: number, rule: Rule): void {
+    this.ledger.makeRoomFor(rule);
+    const { slab, profiles } = this.ledger;
+    slab.chunkOf(slot).halves[2 * slab.wordOf(slot) + PROFILE] = profiles.numberOf(rule);
+  }
+
+  /** Looks at some more rows and lets those go that owe nothing. Not between finding a row and taking from it: a new row owes nothing either. */
+  sweep(nowUs: number, count = SWEEP_PER_KEY): void {
+    this.#hostCursor ??= this.hosts.entries();
+    for (let index = 0; index < count; index++) {
+      const { done, value } = this.#hostCursor.next();
+      if (done === true) {
+        this.#hostCursor = undefined;
+        break;
+      }
+      if (this.#owesNothing(value[1], nowUs)) this.#settle(value[0], value[1]);
+    }
+    this.#sweepScopes(count, nowUs);
+  }
+
+  /** Looks at every row, so that what is kept is exactly what was promised. */
+  sweepAll(nowUs: number): void {
+    this.#hostCursor = undefined;
+    const idle = [...this.hosts].filter(([, slot]) => this.#owesNothing(slot, nowUs));
+    idle.sort((a, b) => this.ledger.lastUs(a[1]) - this.ledger.lastUs(b[1]));
+    for (const [key, slot] of idle) this.#settle(key, slot);
+    this.#sweepScopes(this.scopes.size, nowUs);
+  }
+
+  #owesNothing(slot: number, nowUs: number): boolean {
+    return !this.ledger.hasFlag(slot, HAS_GATE | IS_IDLE) && this.ledger.isFresh(slot, nowUs);
+  }
+
+  #settle(key: string, slot: number): void {
+    const asked = this.books.read(slot)?.asked ?? 0;
+    if (this.options.keepStats === 0 || asked === 0) {
+      this.#drop(key, slot, asked > 0);
+      return;
+    }
+    this.ledger.forget(slot);
+    this.ledger.setFlag(slot, IS_IDLE, true);
+    this.#idle.set(slot, key);
+    if (this.#idle.size > this.options.keepStats) this.#foldOldest();
+  }
+
+  #foldOldest(): boolean {
+    const oldest = this.#idle.entries().next();
+    if (oldest.done === true) return false;
+    this.#drop(oldest.value[1], oldest.value[0], true);
+    return true;
+  }
+
+  #drop(key: string, slot: number, isFolded: boolean): void {
+    if (isFolded) this.books.fold(slot);
+    this.#idle.delete(slot);
+    this.hosts.delete(key);
+    this.ledger.forget(slot);
+    this.ledger.slab.release(slot);
+    this.options.onDrop(key, isFolded);
+  }
+
+  #rouse(slot: number): void {
+    this.#idle.delete(slot);
+    this.ledger.setFlag(slot, IS_IDLE, false);
+  }
+
+  #makeRoom(nowUs: number): boolean {
+    if (this.#foldOldest()) return true;
+    if (nowUs < this.#fullSweepUs) return false;
+    this.#fullSweepUs = nowUs + FULL_SWEEP_EVERY_US;
+    this.sweepAll(nowUs);
+    return this.hosts.size < this.options.maxKeys || this.#foldOldest();
+  }
+
+  #create(rule: Rule): number {
+    this.ledger.makeRoomFor(rule);
+    const slot = this.ledger.slab.allocate();
+    this.setRule(slot, rule);
+    return slot;
+  }
+
+  #sweepScopes(count: number, nowUs: number): void {
+    if (this.scopes.size === 0) return;
+    this.#scopeCursor ??= this.scopes.entries();
+    for (let index = 0; index < count; index++) {
+      const { done, value } = this.#scopeCursor.next();
+      if (done === true) {
+        this.#scopeCursor = undefined;
+        return;
+      }
+      if (!this.#owesNothing(value[1], nowUs)) continue;
+      if (value[0] === OVERFLOW_KEY) this.books.fold(value[1]);
+      this.scopes.delete(value[0]);
+      this.ledger.forget(value[1]);
+      this.ledger.slab.release(value[1]);
+    }
+  }
+}

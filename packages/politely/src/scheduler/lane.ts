@@ -1,0 +1,164 @@
+import type { AcquireOptions, Permit } from "../types.js";
+import type { Ahead } from "./causes.js";
+import type { Gate } from "./gate.js";
+import { Heap, type Positioned } from "./heap.js";
+import type { Cost } from "./ledger.js";
+import type { LaneSpec } from "./queue.js";
+import type { SignalWatch } from "./signals.js";
+
+/** One cost for every key of a lane, or one for each. */
+export type LaneCost = Cost | readonly Cost[];
+
+/** The cost at the lane's key number `index`. */
+export function costAt(cost: LaneCost, index: number): Cost {
+  return Array.isArray(cost) ? cost[index] : (cost as Cost);
+}
+
+/** A request that waits. It holds a place in its lane, never a time. */
+export class Waiter implements Positioned {
+  /** In the heap of deadlines. */
+  position = -1;
+  isWaiting = true;
+  previous: Waiter | undefined = undefined;
+  next: Waiter | undefined = undefined;
+  level: Level | undefined = undefined;
+  lane: Lane | undefined = undefined;
+  watch: SignalWatch | undefined = undefined;
+  watchPrevious: Waiter | undefined = undefined;
+  watchNext: Waiter | undefined = undefined;
+
+  constructor(
+    readonly askedUs: number,
+    readonly sequence: number,
+    public cost: LaneCost,
+    readonly costInput: AcquireOptions["cost"],
+    /** Infinity: none. */
+    readonly deadlineUs: number,
+    readonly resolve: (permit: Permit) => void,
+    readonly reject: (reason: unknown) => void,
+  ) {}
+}
+
+/** Those of one priority, in order of arrival. */
+export class Level implements Positioned {
+  position = -1;
+  count = 0;
+  first: Waiter | undefined = undefined;
+  last: Waiter | undefined = undefined;
+
+  constructor(readonly priority: number) {}
+}
+
+/** The queue of those who need the same keys. */
+export class Lane implements Positioned {
+  /** In the queue of its gate. */
+  position = -1;
+  /** The key it is stopped at. */
+  gate: Gate | undefined = undefined;
+  hasReservation = false;
+  size = 0;
+  /** When its last start was, or when it came; and the number of that event, for ties. */
+  turnUs: number;
+  turnSequence: number;
+  readonly #levels: Heap<Level>;
+  readonly #byPriority = new Map<number, Level>();
+
+  readonly name: string;
+  readonly key: string;
+  readonly intent: string | undefined;
+  readonly scopes: readonly string[];
+  slots: readonly number[];
+  scopeNames: readonly string[];
+
+  constructor(
+    spec: LaneSpec,
+    readonly ageingUs: number,
+    turn: { readonly us: number; readonly sequence: number },
+  ) {
+    this.name = spec.name;
+    this.key = spec.key;
+    this.intent = spec.intent;
+    this.scopes = spec.scopes;
+    this.slots = spec.slots;
+    this.scopeNames = spec.scopeNames;
+    this.turnUs = turn.us;
+    this.turnSequence = turn.sequence;
+    this.#levels = new Heap((a, b) => isBefore(a, b, ageingUs));
+  }
+
+  get head(): Waiter | undefined {
+    return this.#levels.peek()?.first;
+  }
+
+  get headPriority(): number {
+    return this.#levels.peek()?.priority ?? 0;
+  }
+
+  /** Where the lane stands among others at a shared key: the instant of its last turn, earlier by `ageing` for each point of its head's priority. */
+  get orderUs(): number {
+    return this.turnUs - this.headPriority * this.ageingUs;
+  }
+
+  add(waiter: Waiter, priority: number): void {
+    let level = this.#byPriority.get(priority);
+    if (level === undefined) {
+      level = new Level(priority);
+      this.#byPriority.set(priority, level);
+    }
+    waiter.lane = this;
+    waiter.level = level;
+    waiter.previous = level.last;
+    if (level.last === undefined) level.first = waiter;
+    else level.last.next = waiter;
+    level.last = waiter;
+    level.count += 1;
+    this.size += 1;
+    if (level.count === 1) this.#levels.push(level);
+  }
+
+  remove(waiter: Waiter): void {
+    const { level, previous, next } = waiter;
+    if (level === undefined) return;
+    if (previous === undefined) level.first = next;
+    else previous.next = next;
+    if (next === undefined) level.last = previous;
+    else next.previous = previous;
+    waiter.previous = undefined;
+    waiter.next = undefined;
+    waiter.level = undefined;
+    level.count -= 1;
+    this.size -= 1;
+    if (level.count === 0) {
+      this.#levels.remove(level);
+      this.#byPriority.delete(level.priority);
+    } else if (previous === undefined && this.#levels.size > 1) this.#levels.update(level);
+  }
+
+  /** Everybody, in no particular order. */
+  *waiters(): Generator<Waiter> {
+    for (const level of this.#levels.items) {
+      for (let waiter = level.first; waiter !== undefined; waiter = waiter.next) yield waiter;
+    }
+  }
+
+  /** Those who certainly start before a newcomer of that priority. Costs that differ by key count as 1, so that this is a lower bound. */
+  aheadOf(priority: number): Ahead {
+    let requests = 0;
+    for (const level of this.#levels.items) if (level.priority >= priority) requests += level.count;
+    return { requests, units: { rate: requests, window: requests, quota: requests } };
+  }
+}
+
+/** Whether the lane stands before another one at a key they share. */
+export function isLaneBefore(a: Lane, b: Lane): boolean {
+  const difference = a.orderUs - b.orderUs;
+  return difference === 0 ? a.turnSequence < b.turnSequence : difference < 0;
+}
+
+function isBefore(a: Level, b: Level, ageingUs: number): boolean {
+  if (a.first === undefined || b.first === undefined) return b.first === undefined;
+  // Effective priority is priority + waited / ageing. The wait grows alike for all, so the order never changes:
+  // one point of priority is worth having asked `ageing` earlier.
+  const difference = a.first.askedUs - a.priority * ageingUs - (b.first.askedUs - b.priority * ageingUs);
+  return difference === 0 ? a.first.sequence < b.first.sequence : difference < 0;
+}

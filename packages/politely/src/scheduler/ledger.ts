@@ -1,0 +1,401 @@
+import { type CooldownState, cooldownReadyAt, isCooldownForgotten } from "../core/cooldown.js";
+import { gapReadyAt } from "../core/gap.js";
+import { quotaUsed } from "../core/quota.js";
+import { rateOwedAt, rateOwedWithout, rateReadyAt } from "../core/rate.js";
+import type { QuotaRule, Rule } from "../core/rule.js";
+import type { LimitKind } from "../observe/types.js";
+import { Calendar } from "./calendar.js";
+import { type Hold, Holds, LooseFlights } from "./flight.js";
+import { type Profile, Profiles } from "./profile.js";
+import {
+  FLAGS,
+  HAS_COOLDOWN,
+  HAS_PAUSE,
+  LAST_US,
+  layoutFor,
+  OWED,
+  PROFILE,
+  SEEN_US,
+  Slab,
+  UNITS,
+} from "./slab.js";
+import { NO_LOG, WindowLogs } from "./windowLogs.js";
+
+/** What one start costs at one key. */
+export interface Cost {
+  readonly rate: number;
+  readonly window: number;
+  readonly quota: number;
+}
+
+/** The cost of a request that says nothing about it. */
+export const ONE: Cost = { rate: 1, window: 1, quota: 1 };
+
+/** What a start took from one key, as far as it is needed to give it back. */
+export interface Taken {
+  readonly slot: number;
+  readonly startedUs: number;
+  /** The start before, when a gap counts; undefined otherwise. */
+  readonly previousUs: number | undefined;
+  /** Units ever taken from the bucket, this start included. */
+  readonly unitsAfter: number;
+  readonly cost: Cost;
+  readonly hold: Hold | undefined;
+  /** The quota's period it was counted in; -1 without a quota. */
+  readonly period: number;
+}
+
+const UNITS_MASK = 0x3fff_ffff;
+
+/** What happens outside when a permit is held too long. */
+export interface LedgerListener {
+  holdLapsed(hold: Hold, nowUs: number): void;
+  looseLapsed(slot: number, count: number): void;
+  wallMs(): number;
+}
+
+/**
+ * The limits of every key, over rows of numbers. It decides and counts; who waits, and for how long, is not its business.
+ *
+ * `readyAt` looks and changes nothing that could be observed; `take` must only follow a `readyAt` that allows it,
+ * or record a start that has already happened.
+ */
+export class Ledger {
+  readonly slab: Slab;
+  readonly logs = new WindowLogs();
+  readonly loose: LooseFlights;
+  readonly calendar = new Calendar();
+  readonly cooldowns = new Map<number, CooldownState>();
+  /** The permit that goes first after a key's cooldown. */
+  readonly probes = new Map<number, object>();
+  readonly pauses = new Map<number, number>();
+  readonly holds = new Map<number, Holds>();
+  profiles = new Profiles();
+  /** What the last `readyAt` found most binding, and which window if it was one. */
+  binding: LimitKind | undefined;
+  bindingWindow = 0;
+
+  constructor(
+    hasStats: boolean,
+    readonly listener: LedgerListener,
+  ) {
+    this.slab = new Slab(layoutFor(0, false, hasStats));
+    this.loose = new LooseFlights(this.slab, (slot, count) => listener.looseLapsed(slot, count));
+  }
+
+  /** Widens the rows when a rule needs more of them than any before. */
+  makeRoomFor(rule: Rule): void {
+    const { windowCount, quotaAt, statsAt } = this.slab.layout;
+    const hasQuota = quotaAt >= 0 || rule.quota !== undefined;
+    if (rule.windows.length <= windowCount && hasQuota === quotaAt >= 0) return;
+    this.slab.relayout(layoutFor(Math.max(windowCount, rule.windows.length), hasQuota, statsAt >= 0));
+  }
+
+  profileOf(slot: number): Profile {
+    return this.profiles.at(this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + PROFILE]);
+  }
+
+  /** When a start of that cost is possible at this key; at or before `nowUs` means now. Sets `binding`. */
+  readyAt(slot: number, cost: Cost, nowUs: number): number {
+    const { rule, isFollowed } = this.profileOf(slot);
+    let at = nowUs;
+    this.binding = undefined;
+    const flags = this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + FLAGS];
+    if ((flags & HAS_PAUSE) !== 0) at = this.#later(at, this.#pauseAt(slot, nowUs), "pause");
+    if (!rule.enabled) return at;
+    if (isFollowed) this.lapse(slot, nowUs);
+    if ((flags & HAS_COOLDOWN) !== 0) at = this.#later(at, this.cooldownAt(slot), this.#cooldownKind(slot));
+    if (rule.gapUs !== 0) at = this.#later(at, this.gapAt(slot), "minDelay");
+    if (rule.rateCount !== 0) at = this.#later(at, this.rateAt(slot, cost), "rate");
+    for (let index = 0; index < rule.windows.length; index++) {
+      const windowAt = this.windowAt(slot, index, cost, nowUs);
+      if (windowAt > at) this.bindingWindow = index;
+      at = this.#later(at, windowAt, "window");
+    }
+    if (rule.quota !== undefined) at = this.#later(at, this.quotaAt(slot, rule.quota, cost, nowUs), "quota");
+    if (isFollowed) at = this.#later(at, this.concurrencyAt(slot, nowUs), "concurrency");
+    return at;
+  }
+
+  #later(at: number, candidate: number, kind: LimitKind): number {
+    if (candidate <= at) return at;
+    this.binding = kind;
+    return candidate;
+  }
+
+  #cooldownKind(slot: number): LimitKind {
+    return this.cooldowns.get(slot)?.probe === "out" ? "probe" : "cooldown";
+  }
+
+  /** When the key's pause ends. One that is over is forgotten. */
+  #pauseAt(slot: number, nowUs: number): number {
+    const untilUs = this.pauses.get(slot) ?? nowUs;
+    if (untilUs <= nowUs) this.setPause(slot, undefined);
+    return untilUs;
+  }
+
+  cooldownAt(slot: number): number {
+    const state = this.cooldowns.get(slot);
+    return state === undefined ? Number.NEGATIVE_INFINITY : cooldownReadyAt(state, this.profileOf(slot).rule.gapUs);
+  }
+
+  gapAt(slot: number): number {
+    const { rule } = this.profileOf(slot);
+    if (!rule.fromAnswer) return gapReadyAt(this.lastUs(slot), rule.gapUs);
+    const holds = this.holds.get(slot);
+    if (holds?.first === undefined) return gapReadyAt(holds?.answeredUs ?? Number.NEGATIVE_INFINITY, rule.gapUs);
+    // The answer is not there yet; at the earliest the permit lapses first.
+    return holds.first.startedUs + rule.maxHoldUs + rule.gapUs;
+  }
+
+  rateAt(slot: number, cost: Cost): number {
+    const { rule } = this.profileOf(slot);
+    const { words } = this.slab.chunkOf(slot);
+    const word = this.slab.wordOf(slot);
+    return rateReadyAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], (rule.burst - cost.rate) * rule.ratePerUs);
+  }
+
+  windowAt(slot: number, index: number, cost: Cost, nowUs: number): number {
+    const { rule } = this.profileOf(slot);
+    const holds = rule.fromAnswer ? this.holds.get(slot) : undefined;
+    const pending = holds?.pendingUnits ?? 0;
+    const at = this.logs.readyAt(this.log(slot, index), rule.windows[index], nowUs, cost.window, pending);
+    if (at !== Number.POSITIVE_INFINITY || holds?.first === undefined) return at;
+    return holds.first.startedUs + rule.maxHoldUs + rule.windows[index].perUs;
+  }
+
+  quotaAt(slot: number, quota: QuotaRule, cost: Cost, nowUs: number): number {
+    if (this.quotaUsed(slot, quota) + cost.quota <= quota.count) return nowUs;
+    const wallMs = this.listener.wallMs();
+    const { words } = this.slab.chunkOf(slot);
+    const index = words[this.slab.wordOf(slot) + this.slab.layout.quotaAt];
+    const period = this.calendar.periodAt(quota, wallMs);
+    const endsAtMs = (index > period.index ? this.calendar.periodNumber(quota, index) : period).endsAtMs;
+    return nowUs + Math.max(1, Math.ceil((endsAtMs - wallMs) * 1000));
+  }
+
+  /** Units of the quota spent in its period. */
+  quotaUsed(slot: number, quota: QuotaRule): number {
+    const { words } = this.slab.chunkOf(slot);
+    const at = this.slab.wordOf(slot) + this.slab.layout.quotaAt;
+    return quotaUsed(words[at], words[at + 1], this.calendar.periodAt(quota, this.listener.wallMs()).index);
+  }
+
+  concurrencyAt(slot: number, nowUs: number): number {
+    const { rule } = this.profileOf(slot);
+    if (this.inFlight(slot, nowUs) < rule.concurrency) return nowUs;
+    const first = this.holds.get(slot)?.first;
+    return first === undefined ? this.loose.lapseAt(nowUs) : first.startedUs + rule.maxHoldUs;
+  }
+
+  inFlight(slot: number, nowUs: number): number {
+    return this.loose.count(slot, nowUs) + (this.holds.get(slot)?.count ?? 0);
+  }
+
+  lastUs(slot: number): number {
+    return this.slab.chunkOf(slot).words[this.slab.wordOf(slot) + LAST_US];
+  }
+
+  /** Units owed to the bucket at `nowUs`, in unit-microseconds. */
+  owedAt(slot: number, nowUs: number): number {
+    const { words } = this.slab.chunkOf(slot);
+    const word = this.slab.wordOf(slot);
+    return rateOwedAt(this.profileOf(slot).rule.rateCount, words[word + OWED], words[word + SEEN_US], nowUs);
+  }
+
+  /** Units inside a window now, those in flight included. */
+  windowUsed(slot: number, index: number, nowUs: number): number {
+    const { rule } = this.profileOf(slot);
+    const pending = rule.fromAnswer ? (this.holds.get(slot)?.pendingUnits ?? 0) : 0;
+    return this.logs.used(this.log(slot, index), rule.windows[index], nowUs) + pending;
+  }
+
+  /** Counts a start. One that is past its time, as recorded starts may be, is counted as far as the past is still known. */
+  take(slot: number, cost: Cost, startedUs: number, nowUs: number): Taken {
+    const { rule, isFollowed } = this.profileOf(slot);
+    const { words, halves } = this.slab.chunkOf(slot);
+    const word = this.slab.wordOf(slot);
+    const half = 2 * word;
+    const previousUs = words[word + LAST_US];
+    if (startedUs > previousUs) words[word + LAST_US] = startedUs;
+    if (rule.rateCount !== 0) {
+      const owed = rateOwedAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], startedUs);
+      words[word + OWED] = Math.min(Number.MAX_SAFE_INTEGER, owed + cost.rate * rule.ratePerUs);
+      words[word + SEEN_US] = Math.max(words[word + SEEN_US], startedUs);
+      halves[half + UNITS] = (halves[half + UNITS] + cost.rate) & UNITS_MASK;
+    }
+    if (!rule.fromAnswer) this.logStart(slot, startedUs, cost.window);
+    const period = rule.quota === undefined ? -1 : this.#spendQuota(slot, rule.quota, cost.quota);
+    let hold: Hold | undefined;
+    if (isFollowed) hold = this.#holdsOf(slot).add(slot, startedUs, cost.window, !rule.fromAnswer);
+    else this.loose.begin(slot, nowUs);
+    return {
+      slot,
+      startedUs,
+      previousUs: rule.gapUs === 0 ? undefined : previousUs,
+      unitsAfter: halves[half + UNITS],
+      cost,
+      hold,
+      period,
+    };
+  }
+
+  /** Whether the start still holds its place. If not, its row may be another key's by now. */
+  isOpen(taken: Taken, nowUs: number): boolean {
+    return taken.hold === undefined ? this.loose.isOpen(taken.startedUs, nowUs) : taken.hold.isLive;
+  }
+
+  /** Frees the place of an open start. With `countFrom: "answer"` its gap and windows begin now, with `units`. */
+  end(taken: Taken, nowUs: number, units: number): void {
+    if (taken.hold === undefined) this.loose.end(taken.slot, taken.startedUs, nowUs);
+    else this.#endHold(taken.hold, nowUs, units);
+  }
+
+  /** Gives back what an open start took, as much as the other starts allow; a negative cost is owed on top. `isWhole`: it was never sent, so the gap goes back too. Call it before `end`. */
+  giveBack(taken: Taken, unused: Cost, nowUs: number, isWhole: boolean): void {
+    const { slot } = taken;
+    const { rule } = this.profileOf(slot);
+    const { words, halves } = this.slab.chunkOf(slot);
+    const word = this.slab.wordOf(slot);
+    if (rule.rateCount !== 0 && unused.rate !== 0) {
+      const owed = rateOwedAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], nowUs);
+      const laterUnits = (halves[2 * word + UNITS] - taken.unitsAfter) & UNITS_MASK;
+      words[word + OWED] =
+        unused.rate > 0
+          ? rateOwedWithout(owed, unused.rate * rule.ratePerUs, laterUnits * rule.ratePerUs)
+          : Math.min(Number.MAX_SAFE_INTEGER, owed - unused.rate * rule.ratePerUs);
+      words[word + SEEN_US] = nowUs;
+    }
+    if (isWhole && taken.previousUs !== undefined && words[word + LAST_US] === taken.startedUs) {
+      words[word + LAST_US] = taken.previousUs;
+    }
+    if (taken.hold === undefined || taken.hold.isLogged) this.#adjustLogs(slot, taken.startedUs, -unused.window);
+    if (rule.quota !== undefined) this.#returnQuota(slot, taken.period, unused.quota);
+  }
+
+  /** Frees the places of permits held past `maxHold`. */
+  lapse(slot: number, nowUs: number): void {
+    const holds = this.holds.get(slot);
+    if (holds === undefined) return;
+    const { maxHoldUs } = this.profileOf(slot).rule;
+    while (holds.first !== undefined && holds.first.startedUs + maxHoldUs <= nowUs) {
+      const hold = holds.first;
+      this.#endHold(hold, hold.startedUs + maxHoldUs, hold.units);
+      this.listener.holdLapsed(hold, nowUs);
+    }
+  }
+
+  /** Whether the key is in no way different from a new one. */
+  isFresh(slot: number, nowUs: number): boolean {
+    const { rule } = this.profileOf(slot);
+    if (this.#pauseAt(slot, nowUs) > nowUs) return false;
+    const cooldown = this.cooldowns.get(slot);
+    if (cooldown !== undefined && !isCooldownForgotten(cooldown, nowUs)) return false;
+    this.lapse(slot, nowUs);
+    if (this.inFlight(slot, nowUs) > 0) return false;
+    if (rule.gapUs !== 0 && this.gapAt(slot) > nowUs) return false;
+    if (rule.rateCount !== 0 && this.owedAt(slot, nowUs) > 0) return false;
+    if (rule.windows.some((_, index) => this.windowUsed(slot, index, nowUs) > 0)) return false;
+    return rule.quota === undefined || this.quotaUsed(slot, rule.quota) === 0;
+  }
+
+  /** Drops everything a fresh key does not need, but its row. */
+  forget(slot: number): void {
+    this.forgetWindows(slot);
+    this.setCooldown(slot, undefined);
+    this.holds.delete(slot);
+  }
+
+  forgetWindows(slot: number): void {
+    for (let index = 0; index < this.slab.layout.windowCount; index++) {
+      this.logs.release(this.log(slot, index));
+      this.setLog(slot, index, NO_LOG);
+    }
+  }
+
+  setCooldown(slot: number, state: CooldownState | undefined): void {
+    if (state === undefined) {
+      this.cooldowns.delete(slot);
+      this.probes.delete(slot);
+    } else this.cooldowns.set(slot, state);
+    this.setFlag(slot, HAS_COOLDOWN, state !== undefined);
+  }
+
+  clearQuota(slot: number): void {
+    const { quotaAt } = this.slab.layout;
+    if (quotaAt >= 0) this.slab.chunkOf(slot).words[this.slab.wordOf(slot) + quotaAt + 1] = 0;
+  }
+
+  setPause(slot: number, untilUs: number | undefined): void {
+    if (untilUs === undefined) this.pauses.delete(slot);
+    else this.pauses.set(slot, untilUs);
+    this.setFlag(slot, HAS_PAUSE, untilUs !== undefined);
+  }
+
+  setFlag(slot: number, flag: number, isSet: boolean): void {
+    const { halves } = this.slab.chunkOf(slot);
+    const at = 2 * this.slab.wordOf(slot) + FLAGS;
+    halves[at] = isSet ? halves[at] | flag : halves[at] & ~flag;
+  }
+
+  hasFlag(slot: number, flag: number): boolean {
+    return (this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + FLAGS] & flag) !== 0;
+  }
+
+  #holdsOf(slot: number): Holds {
+    let holds = this.holds.get(slot);
+    if (holds === undefined) {
+      holds = new Holds();
+      this.holds.set(slot, holds);
+    }
+    return holds;
+  }
+
+  #endHold(hold: Hold, atUs: number, units: number): void {
+    const holds = this.#holdsOf(hold.slot);
+    holds.remove(hold);
+    if (!hold.isLogged && units > 0) {
+      this.logStart(hold.slot, atUs, units);
+      holds.answeredUs = Math.max(holds.answeredUs, atUs);
+    } else if (holds.count === 0 && holds.answeredUs === Number.NEGATIVE_INFINITY) this.holds.delete(hold.slot);
+  }
+
+  /** Counts units in every window of the key. */
+  logStart(slot: number, atUs: number, units: number): void {
+    const { windows } = this.profileOf(slot).rule;
+    for (let index = 0; index < windows.length; index++) {
+      this.setLog(slot, index, this.logs.append(this.log(slot, index), windows[index], atUs, units));
+    }
+  }
+
+  #adjustLogs(slot: number, startedUs: number, change: number): void {
+    if (change === 0) return;
+    this.profileOf(slot).rule.windows.forEach((window, index) => {
+      this.logs.adjust(this.log(slot, index), window, startedUs, change);
+    });
+  }
+
+  #spendQuota(slot: number, quota: QuotaRule, units: number): number {
+    const { words } = this.slab.chunkOf(slot);
+    const at = this.slab.wordOf(slot) + this.slab.layout.quotaAt;
+    words[at + 1] = this.quotaUsed(slot, quota) + units;
+    words[at] = Math.max(words[at], this.calendar.periodAt(quota, this.listener.wallMs()).index);
+    return words[at];
+  }
+
+  #returnQuota(slot: number, period: number, units: number): void {
+    const { words } = this.slab.chunkOf(slot);
+    const at = this.slab.wordOf(slot) + this.slab.layout.quotaAt;
+    // What was spent in an earlier period has been forgiven already.
+    if (words[at] === period) words[at + 1] = Math.max(0, words[at + 1] - units);
+  }
+
+  /** The handle of a window's log. */
+  log(slot: number, index: number): number {
+    return this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + this.slab.layout.windowsAt + index];
+  }
+
+  setLog(slot: number, index: number, handle: number): void {
+    this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + this.slab.layout.windowsAt + index] = handle;
+  }
+}

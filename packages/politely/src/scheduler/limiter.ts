@@ -1,0 +1,270 @@
+import { ClosedError } from "../errors.js";
+import type { Explanation, LimiterEvent, Stats } from "../observe/types.js";
+import type { CompiledPolicy, PolicyInput } from "../policy/types.js";
+import type {
+  AcquireOptions,
+  Decision,
+  Duration,
+  Limiter,
+  Outcome,
+  Permit,
+  RecordOptions,
+  ResetWhat,
+  Target,
+} from "../types.js";
+import { Engine, type EngineOptions } from "./engine.js";
+import { causesOf, earliestUs } from "./forecast.js";
+import type { Lane } from "./lane.js";
+import { ONE } from "./ledger.js";
+import { Quiet } from "./quiet.js";
+import { reconfigure } from "./reconfigure.js";
+import { LAST_US, OWED } from "./slab.js";
+import { allStats, hostStats } from "./stats.js";
+import { answerOfError, answerOfValue } from "./taskAnswer.js";
+
+/** Up to this many hosts, one host's statistics are looked up only after a whole sweep, so that what is folded is exact. */
+const SMALL_TABLE = 4096;
+/** The shortest wait told to somebody who waits for an answer of which nobody knows when it comes. */
+const ANSWER_WAIT_MS = 1;
+
+/** What the verbs need beside the engine. */
+export interface LimiterParts extends EngineOptions {
+  readonly compile: (policy: PolicyInput) => CompiledPolicy;
+  readonly readPause: (duration: Duration) => number;
+  readonly summarise: (policy: CompiledPolicy) => string;
+}
+
+/** The verbs of a limiter whose state is in this process. */
+export class LocalLimiter implements Limiter {
+  readonly #engine: Engine;
+  readonly #quiet: Quiet;
+
+  constructor(readonly parts: LimiterParts) {
+    this.#engine = new Engine(parts);
+    this.#quiet = new Quiet(this.#engine);
+  }
+
+  acquire(target: Target, options?: AcquireOptions): Promise<Permit> {
+    return this.#engine.acquire(target, options);
+  }
+
+  tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Permit | undefined {
+    return this.#engine.tryAcquire(target, options);
+  }
+
+  check(target: Target): Decision {
+    const engine = this.#engine;
+    const nowUs = engine.nowUs();
+    const demand = engine.demand(target, nowUs);
+    if (engine.queue.canStart(demand, ONE, nowUs)) return { proceed: true, waitMs: 0 };
+    const waitMs = (earliestUs(engine, demand, ONE, 0, nowUs) - nowUs) / 1000;
+    const causes = causesOf(engine, demand, ONE, 0, nowUs);
+    const reason = causes[0]?.message ?? "others are ahead";
+    return { proceed: false, waitMs: waitMs > 0 ? waitMs : ANSWER_WAIT_MS, reason };
+  }
+
+  record(target: Target, outcome: Outcome, options?: RecordOptions): void {
+    this.#engine.record(target, outcome, options);
+  }
+
+  async run<T>(target: Target, task: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
+    if (typeof task !== "function") throw new TypeError(`task must be a function; got ${String(task)}.`);
+    const permit = await this.acquire(target, options);
+    let outcome: Outcome | undefined;
+    try {
+      const value = await task(permit);
+      outcome = answerOfValue(value);
+      return value;
+    } catch (error) {
+      outcome = answerOfError(error);
+      throw error;
+    } finally {
+      permit.release(outcome);
+    }
+  }
+
+  wrap<This, Args extends unknown[], T>(
+    target: Target | ((...args: Args) => Target),
+    fn: (this: This, ...args: Args) => T | PromiseLike<T>,
+  ): (this: This, ...args: Args) => Promise<T> {
+    if (typeof fn !== "function") throw new TypeError(`wrap needs a function; got ${String(fn)}.`);
+    const run = this.run.bind(this) as <V>(target: Target, task: () => V | PromiseLike<V>) => Promise<V>;
+    return async function wrapped(this: This, ...args: Args): Promise<T> {
+      return run(typeof target === "function" ? target(...args) : target, () => fn.apply(this, args));
+    };
+  }
+
+  stats(target: Target): Stats | undefined;
+  stats(): Stats[];
+  stats(target?: Target): Stats | Stats[] | undefined {
+    const engine = this.#engine;
+    const nowUs = engine.nowUs();
+    if (target === undefined) return allStats(engine, nowUs);
+    const { key } = engine.policy.resolve(target);
+    const { hosts } = engine.keys;
+    if (hosts.size > this.parts.keepStats && hosts.size <= SMALL_TABLE) engine.keys.sweepAll(nowUs);
+    const slot = hosts.get(key);
+    if (slot === undefined || this.parts.keepStats === 0) return undefined;
+    const stats = hostStats(engine, key, slot, nowUs);
+    return stats.asked === 0 ? undefined : stats;
+  }
+
+  /** The statistics of a host, zeros when it was never seen. */
+  statsNow(target: Target): Stats {
+    const nowUs = this.#engine.nowUs();
+    const { key, slots } = this.#engine.demand(target, nowUs);
+    return hostStats(this.#engine, key, slots[0], nowUs);
+  }
+
+  explain(target: Target): Explanation {
+    const engine = this.#engine;
+    const nowUs = engine.nowUs();
+    const demand = engine.demand(target, nowUs);
+    const { key, host } = demand;
+    const ahead = engine.queue.lanes.get(demand.name)?.size ?? 0;
+    if (engine.queue.canStart(demand, ONE, nowUs)) {
+      return { key, proceed: true, waitMs: 0, ahead, origin: host.origin, causes: [] };
+    }
+    const causes = causesOf(engine, demand, ONE, 0, nowUs);
+    const waitMs = Math.max(ANSWER_WAIT_MS / 1000, (earliestUs(engine, demand, ONE, 0, nowUs) - nowUs) / 1000);
+    return { key, proceed: false, waitMs, ahead, origin: host.origin, causes };
+  }
+
+  elapsedMs(target: Target): number {
+    const engine = this.#engine;
+    const slot = engine.keys.hosts.get(engine.policy.resolve(target).key);
+    return slot === undefined ? Number.POSITIVE_INFINITY : (engine.nowUs() - engine.ledger.lastUs(slot)) / 1000;
+  }
+
+  pause(target?: Target, duration?: Duration): void {
+    const engine = this.#engine;
+    const nowUs = engine.nowUs();
+    const untilUs = duration === undefined ? Number.POSITIVE_INFINITY : nowUs + this.parts.readPause(duration);
+    let key = "*";
+    if (target === undefined) {
+      engine.queue.pausedUntilUs = untilUs;
+      engine.refresh();
+      for (const lane of engine.queue.lanes.values()) engine.judgeDeadlines(lane.slots[0]);
+    } else {
+      const demand = engine.demand(target, nowUs);
+      key = demand.key;
+      engine.ledger.setPause(demand.slots[0], untilUs);
+      engine.judgeDeadlines(demand.slots[0]);
+      engine.queue.touch(demand.slots[0]);
+    }
+    engine.events.emit({ type: "pause", key, atMs: nowUs / 1000, untilMs: untilUs / 1000 });
+    engine.queue.run();
+  }
+
+  resume(target?: Target): void {
+    const engine = this.#engine;
+    const nowUs = engine.nowUs();
+    const demand = target === undefined ? undefined : engine.demand(target, nowUs);
+    if (demand === undefined) {
+      engine.queue.pausedUntilUs = Number.NEGATIVE_INFINITY;
+      engine.refresh();
+    }
+    for (const slot of demand === undefined ? [...engine.ledger.pauses.keys()] : [demand.slots[0]]) {
+      engine.ledger.setPause(slot, undefined);
+      engine.queue.touch(slot);
+    }
+    engine.events.emit({ type: "resume", key: demand?.key ?? "*", atMs: nowUs / 1000 });
+    engine.queue.run();
+  }
+
+  cancelWaiting(target?: Target, reason?: unknown): number {
+    const why = reason ?? new DOMException("The wait was cancelled.", "AbortError");
+    return this.#cancelAll(this.#lanesOf(target), () => why);
+  }
+
+  idle(target?: Target): Promise<void> {
+    const key = target === undefined ? undefined : this.#engine.policy.resolve(target).key;
+    return this.#quiet.whenIdle(key);
+  }
+
+  configure(policy: PolicyInput): void {
+    const compiled = this.parts.compile(policy);
+    const engine = this.#engine;
+    const nowUs = engine.nowUs();
+    reconfigure(engine, compiled, nowUs);
+    engine.events.emit({ type: "configure", key: "*", atMs: nowUs / 1000, summary: this.parts.summarise(compiled) });
+    this.announce();
+  }
+
+  reset(target?: Target, what: ResetWhat = "pacing"): void {
+    if (what !== "pacing" && what !== "stats" && what !== "all") {
+      throw new RangeError(`reset takes "pacing", "stats" or "all"; got ${String(what)}.`);
+    }
+    const engine = this.#engine;
+    const nowUs = engine.nowUs();
+    const slots =
+      target === undefined
+        ? [...engine.keys.hosts.values(), ...engine.keys.scopes.values()]
+        : engine.demand(target, nowUs).slots.slice(0, 1);
+    for (const slot of slots) this.#resetRow(slot, what, nowUs);
+    if (target === undefined && what !== "pacing") engine.books.clearFolded();
+    engine.queue.run();
+  }
+
+  subscribe(listener: (event: LimiterEvent) => void): () => void {
+    if (typeof listener !== "function") throw new TypeError(`listener must be a function; got ${String(listener)}.`);
+    return this.#engine.events.subscribe(listener, () => this.#engine.refresh());
+  }
+
+  close(options?: { readonly drain?: boolean }): Promise<void> {
+    const engine = this.#engine;
+    engine.isClosed = true;
+    engine.refresh();
+    if (options?.drain !== true) this.#cancelAll([...engine.queue.lanes.values()], (lane) => new ClosedError(lane.key));
+    return this.#quiet.whenNobodyWaits();
+  }
+
+  /** Emits what a person should know about the policy. */
+  announce(): void {
+    const { events, policy } = this.#engine;
+    const atMs = this.#engine.nowUs() / 1000;
+    for (const { path, message } of policy.warnings) events.emit({ type: "warn", key: path, atMs, message });
+  }
+
+  #lanesOf(target: Target | undefined): Lane[] {
+    const { queue, policy, keys } = this.#engine;
+    if (target === undefined) return [...queue.lanes.values()];
+    const { key, intent, scopes } = policy.resolve(target);
+    const slot = keys.hosts.get(key);
+    const lanes = slot === undefined ? [] : [...(queue.gateAt(slot)?.lanes ?? [])];
+    const isPlain = intent === undefined && scopes.length === 0;
+    return isPlain ? lanes : lanes.filter((lane) => lane.intent === intent && lane.scopes.join() === scopes.join());
+  }
+
+  #cancelAll(lanes: readonly Lane[], reasonOf: (lane: Lane) => unknown): number {
+    let cancelled = 0;
+    for (const lane of lanes) {
+      for (const waiter of [...lane.waiters()]) {
+        if (!waiter.isWaiting) continue;
+        this.#engine.cancel(waiter, reasonOf(lane));
+        cancelled += 1;
+      }
+    }
+    return cancelled;
+  }
+
+  #resetRow(slot: number, what: ResetWhat, nowUs: number): void {
+    const { ledger, books, queue } = this.#engine;
+    if (what !== "stats") {
+      const { words } = ledger.slab.chunkOf(slot);
+      const word = ledger.slab.wordOf(slot);
+      words[word + LAST_US] = Number.NEGATIVE_INFINITY;
+      words[word + OWED] = 0;
+      ledger.forgetWindows(slot);
+      const holds = ledger.holds.get(slot);
+      if (holds !== undefined) holds.answeredUs = Number.NEGATIVE_INFINITY;
+    }
+    if (what === "all") {
+      ledger.setCooldown(slot, undefined);
+      ledger.setPause(slot, undefined);
+      ledger.clearQuota(slot);
+    }
+    if (what !== "pacing") books.clear(slot, ledger.inFlight(slot, nowUs), queue.gateAt(slot)?.waiting ?? 0);
+    queue.touch(slot);
+  }
+}

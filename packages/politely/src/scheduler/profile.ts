@@ -1,0 +1,55 @@
+import type { Rule } from "../core/rule.js";
+
+/** A rule with what the scheduler derives from it once, so that a decision does not. */
+export interface Profile {
+  readonly rule: Rule;
+  /** Gap and bucket alone decide: no window, quota, concurrency or answers to count from. */
+  readonly isSimple: boolean;
+  /** Every permit is followed until its release: concurrency, or counting from the answer. */
+  readonly isFollowed: boolean;
+  readonly gapUs: number;
+  readonly rateCount: number;
+  readonly ratePerUs: number;
+  /** What a bucket may owe after a start, in unit-microseconds. */
+  readonly owedMost: number;
+  /** The largest cost that can ever fit, and which limit says so. */
+  readonly rateMost: number;
+  readonly windowMost: number;
+  readonly quotaMost: number;
+}
+
+/** Derives a profile. */
+export function profileOf(rule: Rule): Profile {
+  const isFollowed = rule.concurrency !== Number.POSITIVE_INFINITY || rule.fromAnswer;
+  return {
+    rule,
+    isSimple: rule.windows.length === 0 && rule.quota === undefined && !isFollowed,
+    isFollowed,
+    gapUs: rule.gapUs,
+    rateCount: rule.rateCount,
+    ratePerUs: rule.ratePerUs,
+    owedMost: rule.burst * rule.ratePerUs,
+    rateMost: rule.rateCount === 0 ? Number.POSITIVE_INFINITY : rule.burst,
+    windowMost: rule.windows.reduce((most, { count }) => Math.min(most, count), Number.POSITIVE_INFINITY),
+    quotaMost: rule.quota?.count ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+/** Profiles by number, one per rule. */
+export class Profiles {
+  readonly #list: Profile[] = [];
+  readonly #numbers = new Map<Rule, number>();
+
+  /** The number of a rule's profile. */
+  numberOf(rule: Rule): number {
+    const known = this.#numbers.get(rule);
+    if (known !== undefined) return known;
+    this.#list.push(profileOf(rule));
+    this.#numbers.set(rule, this.#list.length - 1);
+    return this.#list.length - 1;
+  }
+
+  at(number: number): Profile {
+    return this.#list[number];
+  }
+}

@@ -1,0 +1,339 @@
+import type { Clock } from "../types.js";
+import { Deadlines } from "./deadlines.js";
+import { Gate } from "./gate.js";
+import { Heap } from "./heap.js";
+import { toMsAtOrAfter } from "./instant.js";
+import { costAt, isLaneBefore, Lane, type LaneCost, type Waiter } from "./lane.js";
+import type { Ledger } from "./ledger.js";
+import { HAS_GATE, IS_RESERVED } from "./slab.js";
+
+/** Starts granted in one go before other work gets its turn. */
+const GRANTS_PER_TURN = 4096;
+/** With waiters and nothing to wait for but a person, the process is kept alive by a timer this far away. */
+const FAR_US = 86_400_000_000;
+
+/** Which lane a request belongs to. */
+export interface LaneSpec {
+  readonly name: string;
+  readonly key: string;
+  readonly intent: string | undefined;
+  readonly scopes: readonly string[];
+  readonly slots: readonly number[];
+  /** `"host"`, `"intent"`, a scope's name or `"global"` for each of `slots`. */
+  readonly scopeNames: readonly string[];
+}
+
+/** What the queue asks of the limiter it works for. */
+export interface QueueOwner {
+  nowUs(): number;
+  /** Takes the start and hands out the permit. The waiter has left its lane. */
+  grant(waiter: Waiter, spec: LaneSpec, nowUs: number): void;
+  /** The waiter reached its deadline and has left its lane. */
+  expire(waiter: Waiter, spec: LaneSpec, nowUs: number): void;
+}
+
+/**
+ * Who waits, in what order, and when to look again: lanes, the keys they are stopped at, and one timer for all of it.
+ *
+ * Every lane is parked at one of its keys, the one that lets it start last. A key looks only at the first lane parked
+ * there, so that a thousand lanes behind one shared key cost as much as one.
+ */
+export class Queue {
+  readonly lanes = new Map<string, Lane>();
+  readonly deadlines = new Deadlines();
+  /** Requests waiting in all lanes. */
+  waiting = 0;
+  /** Nothing starts before this instant. */
+  pausedUntilUs = Number.NEGATIVE_INFINITY;
+  readonly #gates = new Map<number, Gate>();
+  readonly #wakeUps = new Heap<Gate>((a, b) => a.readyUs < b.readyUs);
+  #timer: unknown = undefined;
+  #timerUs = Number.POSITIVE_INFINITY;
+  #isPumping = false;
+  #turns = 0;
+  #stopUs = 0;
+
+  constructor(
+    readonly owner: QueueOwner,
+    readonly ledger: Ledger,
+    readonly clock: Clock,
+    readonly ageingUs: number,
+  ) {}
+
+  gateAt(slot: number): Gate | undefined {
+    return this.#gates.get(slot);
+  }
+
+  /** Whether a request may start now without passing anybody. Changes nothing. */
+  canStart(spec: LaneSpec, cost: LaneCost, nowUs: number): boolean {
+    if (nowUs < this.pausedUntilUs || this.lanes.has(spec.name)) return false;
+    return spec.slots.every((slot, index) => {
+      const gate = this.#gates.get(slot);
+      if (gate !== undefined && (gate.parked.size > 0 || gate.reservedFor !== undefined)) return false;
+      return this.ledger.readyAt(slot, costAt(cost, index), nowUs) <= nowUs;
+    });
+  }
+
+  /** Puts a waiter at the end of its priority's line. Call `run` afterwards. */
+  add(waiter: Waiter, priority: number, spec: LaneSpec, nowUs: number): void {
+    let lane = this.lanes.get(spec.name);
+    const isNew = lane === undefined;
+    if (lane === undefined) {
+      this.#turns += 1;
+      const turn = { us: nowUs, sequence: this.#turns };
+      lane = new Lane(spec, this.ageingUs, turn);
+      this.lanes.set(spec.name, lane);
+      for (const slot of lane.slots) this.#join(lane, slot);
+    }
+    lane.add(waiter, priority);
+    this.waiting += 1;
+    for (const slot of lane.slots) this.#gate(slot).waiting += 1;
+    this.deadlines.add(waiter);
+    if (isNew) this.#park(lane, nowUs);
+    else if (lane.head === waiter) this.#headChanged(lane);
+  }
+
+  /** Takes a waiter out of its lane. The others stand as if it had never been there. Call `run` afterwards. */
+  remove(waiter: Waiter): void {
+    const { lane } = waiter;
+    if (lane === undefined) return;
+    const wasHead = lane.head === waiter;
+    lane.remove(waiter);
+    waiter.isWaiting = false;
+    waiter.lane = undefined;
+    this.deadlines.leave(waiter);
+    this.waiting -= 1;
+    for (const slot of lane.slots) this.#gate(slot).waiting -= 1;
+    if (lane.size === 0) this.#dissolve(lane);
+    else if (wasHead) this.#headChanged(lane);
+  }
+
+  /** Takes all lanes apart, lets `move` give each its new keys, and puts them together again. Call `run` afterwards. */
+  rebuild(move: (lane: Lane) => void, nowUs: number): void {
+    const lanes = [...this.lanes.values()];
+    for (const lane of lanes) this.#dissolve(lane);
+    for (const lane of lanes) {
+      if (lane.size === 0) continue;
+      move(lane);
+      this.lanes.set(lane.name, lane);
+      for (const slot of lane.slots) {
+        this.#join(lane, slot);
+        this.#gate(slot).waiting += lane.size;
+      }
+    }
+    for (const lane of this.lanes.values()) this.#park(lane, nowUs);
+  }
+
+  /** Looks again at those stopped at a key, since something about it has changed. Call `run` afterwards. */
+  touch(slot: number): void {
+    const gate = this.#gates.get(slot);
+    if (gate !== undefined) this.#wake(gate);
+  }
+
+  /** Starts everybody whose turn it is, and sets the timer for the next. */
+  run(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    try {
+      this.#pump();
+    } finally {
+      this.#isPumping = false;
+    }
+    this.#arm();
+  }
+
+  #pump(): void {
+    for (let granted = 0; granted < GRANTS_PER_TURN; granted++) {
+      const nowUs = this.owner.nowUs();
+      const gate = this.#wakeUps.peek();
+      if (gate !== undefined && gate.readyUs <= nowUs && nowUs >= this.pausedUntilUs) {
+        this.#serve(gate, nowUs);
+        continue;
+      }
+      const overdue = this.deadlines.due(nowUs);
+      if (overdue === undefined) return;
+      this.#expire(overdue, nowUs);
+    }
+  }
+
+  /** Lets the first lane at a key start its head, or finds where it is stopped instead. */
+  #serve(gate: Gate, nowUs: number): void {
+    const lane = gate.parked.peek();
+    const head = lane?.head;
+    if (lane === undefined || head === undefined) {
+      this.#wake(gate);
+      return;
+    }
+    if (head.deadlineUs < nowUs) {
+      this.#expire(head, nowUs);
+      return;
+    }
+    const stop = this.#stopOf(lane, nowUs);
+    if (stop === undefined) {
+      this.#turns += 1;
+      lane.turnUs = nowUs;
+      lane.turnSequence = this.#turns;
+      this.#dropReservation(lane);
+      this.remove(head);
+      this.owner.grant(head, lane, nowUs);
+      return;
+    }
+    if (lane.slots.length > 1 && nowUs - lane.turnUs > this.ageingUs) this.#reserve(lane);
+    if (stop === gate) this.#setReady(gate, this.#stopUs);
+    else this.#move(lane, stop);
+  }
+
+  #expire(waiter: Waiter, nowUs: number): void {
+    const { lane } = waiter;
+    if (lane === undefined) return;
+    this.remove(waiter);
+    this.owner.expire(waiter, lane, nowUs);
+  }
+
+  /** The key that lets the lane's head start last, and in `#stopUs` when; undefined when it may start now. */
+  #stopOf(lane: Lane, nowUs: number): Gate | undefined {
+    const { head } = lane;
+    let stop: Gate | undefined;
+    this.#stopUs = nowUs;
+    if (head === undefined) return undefined;
+    for (let index = 0; index < lane.slots.length; index++) {
+      const slot = lane.slots[index];
+      const gate = this.#gate(slot);
+      const { reservedFor } = gate;
+      if (reservedFor !== undefined && reservedFor !== lane && isLaneBefore(reservedFor, lane)) {
+        this.#stopUs = Number.POSITIVE_INFINITY;
+        return gate;
+      }
+      const readyUs = this.ledger.readyAt(slot, costAt(head.cost, index), nowUs);
+      if (readyUs > this.#stopUs) {
+        this.#stopUs = readyUs;
+        stop = gate;
+      }
+    }
+    return stop;
+  }
+
+  #park(lane: Lane, nowUs: number): void {
+    const stop = this.#stopOf(lane, nowUs);
+    if (stop === undefined) {
+      // Nothing but others in front: it stands behind them.
+      const gates = lane.slots.map((slot) => this.#gate(slot));
+      this.#stopUs = Number.NEGATIVE_INFINITY;
+      this.#enter(lane, gates.find((gate) => gate.parked.size > 0) ?? gates[0]);
+    } else this.#enter(lane, stop);
+  }
+
+  #move(lane: Lane, to: Gate): void {
+    const from = lane.gate;
+    if (from !== undefined) {
+      from.parked.remove(lane);
+      this.#wake(from);
+    }
+    this.#enter(lane, to);
+  }
+
+  #enter(lane: Lane, gate: Gate): void {
+    lane.gate = gate;
+    gate.parked.push(lane);
+    if (gate.parked.peek() === lane) this.#setReady(gate, this.#stopUs);
+  }
+
+  #headChanged(lane: Lane): void {
+    const { gate } = lane;
+    if (gate === undefined) return;
+    gate.parked.update(lane);
+    this.#wake(gate);
+  }
+
+  /** A lane that has needed several keys for too long is passed by nobody of lower order at any of them. */
+  #reserve(lane: Lane): void {
+    lane.hasReservation = true;
+    for (const slot of lane.slots) {
+      const gate = this.#gate(slot);
+      if (gate.reservedFor !== undefined && isLaneBefore(gate.reservedFor, lane)) continue;
+      gate.reservedFor = lane;
+      this.ledger.setFlag(slot, IS_RESERVED, true);
+    }
+  }
+
+  #dropReservation(lane: Lane): void {
+    if (!lane.hasReservation) return;
+    lane.hasReservation = false;
+    for (const slot of lane.slots) {
+      const gate = this.#gate(slot);
+      if (gate.reservedFor !== lane) continue;
+      gate.reservedFor = undefined;
+      this.ledger.setFlag(slot, IS_RESERVED, false);
+      this.#wake(gate);
+    }
+  }
+
+  #join(lane: Lane, slot: number): void {
+    this.#gate(slot).lanes.add(lane);
+    this.ledger.setFlag(slot, HAS_GATE, true);
+  }
+
+  #dissolve(lane: Lane): void {
+    this.#dropReservation(lane);
+    this.lanes.delete(lane.name);
+    const { gate } = lane;
+    if (gate !== undefined) {
+      gate.parked.remove(lane);
+      lane.gate = undefined;
+      this.#wake(gate);
+    }
+    for (const slot of lane.slots) {
+      const left = this.#gate(slot);
+      left.lanes.delete(lane);
+      left.waiting -= lane.size;
+      if (left.lanes.size > 0) continue;
+      if (left.position >= 0) this.#wakeUps.remove(left);
+      this.#gates.delete(slot);
+      this.ledger.setFlag(slot, HAS_GATE, false);
+    }
+  }
+
+  #gate(slot: number): Gate {
+    let gate = this.#gates.get(slot);
+    if (gate === undefined) {
+      gate = new Gate(slot);
+      this.#gates.set(slot, gate);
+    }
+    return gate;
+  }
+
+  #wake(gate: Gate): void {
+    if (gate.parked.size > 0) this.#setReady(gate, Number.NEGATIVE_INFINITY);
+    else if (gate.position >= 0) this.#wakeUps.remove(gate);
+  }
+
+  #setReady(gate: Gate, readyUs: number): void {
+    gate.readyUs = readyUs;
+    this.#wakeUps.update(gate);
+  }
+
+  #arm(): void {
+    const nextUs = this.#nextUs();
+    if (nextUs === this.#timerUs) return;
+    if (this.#timer !== undefined) this.clock.clearTimer(this.#timer);
+    this.#timerUs = nextUs;
+    this.#timer =
+      nextUs === Number.POSITIVE_INFINITY
+        ? undefined
+        : this.clock.setTimer(toMsAtOrAfter(nextUs), () => {
+            this.#timer = undefined;
+            this.#timerUs = Number.POSITIVE_INFINITY;
+            this.run();
+          });
+  }
+
+  #nextUs(): number {
+    if (this.waiting === 0) return Number.POSITIVE_INFINITY;
+    const nowUs = this.owner.nowUs();
+    const startUs = Math.max(this.#wakeUps.peek()?.readyUs ?? Number.POSITIVE_INFINITY, this.pausedUntilUs, nowUs);
+    const nextUs = Math.min(startUs, this.deadlines.nextUs);
+    // Somebody waits for an answer or for `resume`: the process stays. The same instant again, so that the timer is left alone.
+    if (nextUs === Number.POSITIVE_INFINITY) return this.#timerUs < Number.POSITIVE_INFINITY && this.#timerUs > nowUs ? this.#timerUs : nowUs + FAR_US;
+    return nextUs;
+  }
+}

@@ -1,0 +1,199 @@
+// The state of a key is a row of numbers: three instants and debts, six small counts, then what its policy needs beyond
+// that. Rows lie in chunks, so that growing copies nothing and a chunk of forgotten keys can be given back whole.
+
+/** Offsets in 8-byte words: the last start, the bucket's debt, and when that debt was noted. */
+export const LAST_US = 0;
+export const OWED = 1;
+export const SEEN_US = 2;
+/** Offsets in 4-byte words: which profile applies, what is out of the ordinary, and who is in flight (see flight.ts). */
+export const PROFILE = 6;
+export const FLAGS = 7;
+export const FLIGHT = 8;
+export const FLIGHT_BEFORE = 9;
+export const EPOCH = 10;
+/** Units ever taken from the bucket, modulo 2^30. */
+export const UNITS = 11;
+const STATE_WORDS = 6;
+const STATS_WORDS = 8;
+
+/** Bits of FLAGS. A row with none of them set and a simple profile is decided by arithmetic alone. */
+export const HAS_COOLDOWN = 1;
+export const HAS_PAUSE = 2;
+export const HAS_GATE = 4;
+export const IS_RESERVED = 8;
+export const IS_IDLE = 16;
+
+const CHUNK_BITS = 13;
+const CHUNK_ROWS = 1 << CHUNK_BITS;
+const CHUNK_MASK = CHUNK_ROWS - 1;
+const FIRST_ROWS = 16;
+const NONE = 0xffff_ffff;
+
+/** Where each part of a row begins. */
+export interface Layout {
+  /** In 4-byte words: one handle per window. */
+  readonly windowsAt: number;
+  readonly windowCount: number;
+  /** In 8-byte words: period index and units used; -1 when no rule has a quota. */
+  readonly quotaAt: number;
+  /** In 8-byte words; -1 when no statistics are kept. */
+  readonly statsAt: number;
+  /** In 8-byte words. */
+  readonly stride: number;
+}
+
+/** The layout for rules with up to `windowCount` windows. */
+export function layoutFor(windowCount: number, hasQuota: boolean, hasStats: boolean): Layout {
+  const quotaAt = STATE_WORDS + Math.ceil(windowCount / 2);
+  const statsAt = quotaAt + (hasQuota ? 2 : 0);
+  return {
+    windowsAt: 2 * STATE_WORDS,
+    windowCount,
+    quotaAt: hasQuota ? quotaAt : -1,
+    statsAt: hasStats ? statsAt : -1,
+    stride: statsAt + (hasStats ? STATS_WORDS : 0),
+  };
+}
+
+/** Rows that live and go together. */
+export class Chunk {
+  words: Float64Array;
+  halves: Uint32Array;
+  live = 0;
+  /** Rows handed out so far; those returned are linked from `free`. */
+  used = 0;
+  free = NONE;
+
+  constructor(
+    rows: number,
+    readonly stride: number,
+  ) {
+    this.words = new Float64Array(rows * stride);
+    this.halves = new Uint32Array(this.words.buffer);
+  }
+
+  get rows(): number {
+    return this.words.length / this.stride;
+  }
+
+  /** Moves the rows into a new block of `rows`. */
+  resize(rows: number): void {
+    const words = new Float64Array(rows * this.stride);
+    words.set(this.words.subarray(0, Math.min(words.length, this.words.length)));
+    this.words = words;
+    this.halves = new Uint32Array(words.buffer);
+  }
+}
+
+/** Rows by number. A number stays the same for the life of its row, and is used again afterwards. */
+export class Slab {
+  readonly chunks: Chunk[] = [];
+  /** Chunks that may have room; checked when used. */
+  readonly #roomy: number[] = [];
+  #live = 0;
+  /** The layout's two numbers that every decision needs, kept at hand. */
+  stride: number;
+  statsAt: number;
+
+  constructor(public layout: Layout) {
+    this.stride = layout.stride;
+    this.statsAt = layout.statsAt;
+  }
+
+  /** Rows in use. */
+  get live(): number {
+    return this.#live;
+  }
+
+  chunkOf(slot: number): Chunk {
+    return this.chunks[slot >>> CHUNK_BITS];
+  }
+
+  /** First 8-byte word of the row within its chunk; the first 4-byte word is at twice that. */
+  wordOf(slot: number): number {
+    return (slot & CHUNK_MASK) * this.stride;
+  }
+
+  /** A row of zeros but for LAST_US and SEEN_US, which say "never". */
+  allocate(): number {
+    const index = this.#chunkWithRoom();
+    const chunk = this.chunks[index];
+    let row: number;
+    if (chunk.free === NONE) row = chunk.used++;
+    else {
+      row = chunk.free;
+      chunk.free = chunk.halves[2 * row * chunk.stride + PROFILE];
+    }
+    chunk.live += 1;
+    this.#live += 1;
+    const word = row * chunk.stride;
+    chunk.words.fill(0, word, word + chunk.stride);
+    chunk.words[word + LAST_US] = Number.NEGATIVE_INFINITY;
+    chunk.words[word + SEEN_US] = Number.NEGATIVE_INFINITY;
+    return (index << CHUNK_BITS) | row;
+  }
+
+  /** Gives the row back; a chunk whose last row goes gives its memory back. */
+  release(slot: number): void {
+    const index = slot >>> CHUNK_BITS;
+    const chunk = this.chunks[index];
+    const row = slot & CHUNK_MASK;
+    chunk.live -= 1;
+    this.#live -= 1;
+    if (chunk.live === 0) {
+      this.chunks[index] = new Chunk(index === 0 ? FIRST_ROWS : 0, chunk.stride);
+      this.#roomy.push(index);
+      return;
+    }
+    if (chunk.free === NONE) this.#roomy.push(index);
+    chunk.halves[2 * row * chunk.stride + PROFILE] = chunk.free;
+    chunk.free = row;
+  }
+
+  /** Rewrites every row for a wider layout. */
+  relayout(layout: Layout): void {
+    const before = this.layout;
+    this.layout = layout;
+    this.stride = layout.stride;
+    this.statsAt = layout.statsAt;
+    this.chunks.forEach((chunk, index) => {
+      const next = new Chunk(chunk.rows, layout.stride);
+      for (let row = 0; row < chunk.used; row++) copyRow(chunk, before, next, layout, row);
+      next.live = chunk.live;
+      next.used = chunk.used;
+      next.free = chunk.free;
+      this.chunks[index] = next;
+    });
+  }
+
+  #chunkWithRoom(): number {
+    for (;;) {
+      const index = this.#roomy.at(-1);
+      if (index === undefined) {
+        this.chunks.push(new Chunk(this.chunks.length === 0 ? FIRST_ROWS : CHUNK_ROWS, this.layout.stride));
+        this.#roomy.push(this.chunks.length - 1);
+        continue;
+      }
+      const chunk = this.chunks[index];
+      if (chunk.free !== NONE || chunk.used < chunk.rows) return index;
+      if (chunk.rows < CHUNK_ROWS) chunk.resize(index === 0 ? chunk.rows * 2 : CHUNK_ROWS);
+      else this.#roomy.pop();
+    }
+  }
+}
+
+function copyRow(from: Chunk, before: Layout, to: Chunk, after: Layout, row: number): void {
+  const source = row * before.stride;
+  const target = row * after.stride;
+  to.words.set(from.words.subarray(source, source + STATE_WORDS), target);
+  const windows = Math.min(before.windowCount, after.windowCount);
+  for (let index = 0; index < windows; index++) {
+    to.halves[2 * target + after.windowsAt + index] = from.halves[2 * source + before.windowsAt + index];
+  }
+  if (before.quotaAt >= 0 && after.quotaAt >= 0) {
+    to.words.set(from.words.subarray(source + before.quotaAt, source + before.quotaAt + 2), target + after.quotaAt);
+  }
+  if (before.statsAt >= 0 && after.statsAt >= 0) {
+    to.words.set(from.words.subarray(source + before.statsAt, source + before.statsAt + STATS_WORDS), target + after.statsAt);
+  }
+}

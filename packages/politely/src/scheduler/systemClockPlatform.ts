@@ -1,0 +1,64 @@
+import { messageTurns } from "./wakeTurns.js";
+
+/** The functions of the platform that the system clock calls. Tests pass their own. */
+export interface ClockPlatform {
+  /** Monotonic milliseconds with fractions. */
+  readonly now: () => number;
+  /** Milliseconds since 1970. */
+  readonly wall: () => number;
+  /**
+   * Calls `fn(argument)` after about `delayMs`, a whole number from 1 to 2^31 - 1. Keeps the process alive until then.
+   */
+  readonly setTimeout: <T>(fn: (argument: T) => void, delayMs: number, argument: T) => unknown;
+  readonly clearTimeout: (handle: unknown) => void;
+  /**
+   * Calls `fn(argument)` in the next turn of the event loop, never before returning. Keeps the process alive until
+   * then.
+   */
+  readonly setImmediate: <T>(fn: (argument: T) => void, argument: T) => unknown;
+  readonly clearImmediate: (handle: unknown) => void;
+  /**
+   * The shortest delay that `setTimeout` keeps to: 1 where there is `setImmediate`, 4 in browsers, which stretch nested
+   * timers.
+   */
+  readonly minDelayMs: number;
+}
+
+/** What the global object of a platform may offer, without its `this`. */
+interface PlatformGlobal {
+  readonly performance: { now(): number };
+  readonly setTimeout: ClockPlatform["setTimeout"];
+  readonly clearTimeout: ClockPlatform["clearTimeout"];
+  readonly setImmediate?: ClockPlatform["setImmediate"];
+  readonly clearImmediate?: ClockPlatform["clearImmediate"];
+  readonly MessageChannel?: typeof MessageChannel;
+}
+
+/**
+ * Collects the functions of the platform this runs on, as they are at the time of the call.
+ *
+ * Turns of the event loop come from `setImmediate` (Node, Bun, Deno), else from a `MessageChannel` (browsers, workers),
+ * else from `setTimeout`. Timers replaced by a test framework before the call are used as they are.
+ */
+export function globalPlatform(): ClockPlatform {
+  const global = globalThis as unknown as PlatformGlobal;
+  // Looked up once: on some platforms `performance` is a getter that costs more than the reading itself.
+  const { performance } = global;
+  const setTimeout = global.setTimeout.bind(global) as ClockPlatform["setTimeout"];
+  const clearTimeout = global.clearTimeout.bind(global);
+  const timers = { now: () => performance.now(), wall: () => Date.now(), setTimeout, clearTimeout };
+
+  if (global.setImmediate !== undefined && global.clearImmediate !== undefined) {
+    const setImmediate = global.setImmediate.bind(global) as ClockPlatform["setImmediate"];
+    return { ...timers, setImmediate, clearImmediate: global.clearImmediate.bind(global), minDelayMs: 1 };
+  }
+  if (global.MessageChannel !== undefined) {
+    return { ...timers, ...messageTurns(global.MessageChannel), minDelayMs: 4 };
+  }
+  return {
+    ...timers,
+    setImmediate: (fn, argument) => setTimeout(fn, 0, argument),
+    clearImmediate: clearTimeout,
+    minDelayMs: 4,
+  };
+}

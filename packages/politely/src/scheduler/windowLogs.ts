@@ -1,0 +1,107 @@
+import type { WindowRule } from "../core/rule.js";
+import {
+  windowAdjust,
+  windowAppend,
+  windowCapacity,
+  windowClear,
+  windowCountedAt,
+  windowLivePairs,
+  windowMove,
+  windowReadyAt,
+  windowUsed,
+  windowWords,
+} from "../core/window.js";
+
+/** A log that has nothing in it and takes no memory. */
+export const NO_LOG = 0;
+
+const FIRST_WORDS = 64;
+
+/**
+ * The start logs of all windows of all keys in one block of numbers. A handle is where a log's part begins.
+ *
+ * Parts come in sizes of powers of two and are used again. The block only grows while logs are in use, and is given back when none is.
+ */
+export class WindowLogs {
+  #memory = new Float64Array(FIRST_WORDS);
+  // Word 0 is never given out, so that a handle of 0 can mean "none".
+  #end = 1;
+  #live = 0;
+  readonly #free = new Map<number, number[]>();
+
+  /** When `cost` units fit beside those logged and `pending` more; see `windowReadyAt`. */
+  readyAt(handle: number, rule: WindowRule, nowUs: number, cost: number, pending: number): number {
+    if (handle !== NO_LOG) return windowReadyAt(this.#memory, handle, rule, nowUs, cost, pending);
+    return pending + cost <= rule.count ? nowUs : Number.POSITIVE_INFINITY;
+  }
+
+  /** Units inside the window now. */
+  used(handle: number, rule: WindowRule, nowUs: number): number {
+    return handle === NO_LOG ? 0 : windowUsed(this.#memory, handle, rule, nowUs);
+  }
+
+  /** Logs `units` at `startUs` and returns the handle, which may be another one than before. */
+  append(handle: number, rule: WindowRule, startUs: number, units: number): number {
+    const countedUs = windowCountedAt(rule, startUs);
+    const log = handle === NO_LOG ? this.#allocate(1) : handle;
+    if (windowAppend(this.#memory, log, rule, countedUs, units)) return log;
+    const moved = this.#move(log);
+    windowAppend(this.#memory, moved, rule, countedUs, units);
+    return moved;
+  }
+
+  /** Adds to (or takes from) what was logged at `startUs`. */
+  adjust(handle: number, rule: WindowRule, startUs: number, change: number): void {
+    if (handle !== NO_LOG) windowAdjust(this.#memory, handle, windowCountedAt(rule, startUs), change);
+  }
+
+  /** Another log with the same starts in it. */
+  copy(handle: number): number {
+    if (handle === NO_LOG) return NO_LOG;
+    const copy = this.#allocate(windowCapacity(this.#memory, handle));
+    windowMove(this.#memory, handle, this.#memory, copy);
+    return copy;
+  }
+
+  /** Lets a log go. */
+  release(handle: number): void {
+    if (handle === NO_LOG) return;
+    const capacity = windowCapacity(this.#memory, handle);
+    this.#live -= 1;
+    if (this.#live === 0) {
+      this.#memory = new Float64Array(FIRST_WORDS);
+      this.#end = 1;
+      this.#free.clear();
+      return;
+    }
+    const free = this.#free.get(capacity);
+    if (free === undefined) this.#free.set(capacity, [handle]);
+    else free.push(handle);
+  }
+
+  #move(handle: number): number {
+    // Half as much room again as there is to keep, so that returned starts do not make the log grow for ever.
+    const live = windowLivePairs(this.#memory, handle);
+    const capacity = windowCapacity(this.#memory, handle);
+    const larger = this.#allocate(live * 2 > capacity ? capacity * 2 : capacity);
+    windowMove(this.#memory, handle, this.#memory, larger);
+    this.release(handle);
+    return larger;
+  }
+
+  #allocate(capacity: number): number {
+    this.#live += 1;
+    const reused = this.#free.get(capacity)?.pop();
+    const handle = reused ?? this.#end;
+    if (reused === undefined) {
+      this.#end += windowWords(capacity);
+      if (this.#end > this.#memory.length) {
+        const memory = new Float64Array(Math.max(this.#end, Math.ceil(this.#memory.length * 1.5)));
+        memory.set(this.#memory);
+        this.#memory = memory;
+      }
+    }
+    windowClear(this.#memory, handle, capacity);
+    return handle;
+  }
+}

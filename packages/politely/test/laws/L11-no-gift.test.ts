@@ -1,0 +1,230 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type LimiterEvent, limit, politely } from "../../src/index.js";
+import { VirtualClock } from "../../src/testing/index.js";
+import { drained, type Script } from "../oracle/script.js";
+import { type LimitSpec, type RateSpec, toLimits } from "../oracle/spec.js";
+import { type Start, toUs } from "../oracle/trace.js";
+import { gapViolation, specViolation, windowViolation } from "../oracle/violations.js";
+import { anyEnding, anyScript, anySpec, costBound, spanUs } from "./arbitraries.js";
+import { play, startTimes, traceOf } from "./play.js";
+import { ReferenceBucket } from "./referenceBucket.js";
+import { seeded } from "./seeded.js";
+import { anyWorld, toPolicy, worldCost, worldHosts, worldScopes } from "./worlds.js";
+
+describe("L11 no gift", () => {
+  it("changes no start when the same policy is given again, at any time and any number of times", async () => {
+    const scene = anyWorld({ quota: true }).chain((world) =>
+      fc.tuple(
+        fc.constant(world),
+        anyScript({
+          hosts: worldHosts,
+          scopes: worldScopes,
+          maxCost: worldCost(world),
+          priorities: true,
+          tries: true,
+          cancels: true,
+          endings: anyEnding,
+          policies: 1,
+        }),
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(scene, async ([world, body]) => {
+        const script = drained(body, 8, 3_000_000);
+        const policies = [toPolicy(world)];
+        const often = await play(script, { policies });
+        const never = await play(withoutConfigure(script), { policies });
+        expect(startTimes(often.calls)).toEqual(startTimes(never.calls));
+      }),
+      seeded(100),
+    );
+  });
+
+  it("keeps the new limits from the change on, over the starts made before it too", async () => {
+    const range = { rate: false, answer: false };
+    const scene = fc.tuple(anySpec(range), anySpec(range), anySpec(range)).chain((specs) =>
+      fc.tuple(
+        fc.constant(specs),
+        anyScript({
+          maxCost: costBound(...specs),
+          cancels: true,
+          tries: true,
+          policies: 3,
+          pauseMs: 800,
+          maxLength: 70,
+        }),
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(scene, async ([specs, body]) => {
+        const script = drained(body, 10, 2_000_000);
+        const changes: { readonly atUs: number; readonly policy: number }[] = [{ atUs: 0, policy: 0 }];
+        const named = script.filter(({ step }) => step.kind === "configure");
+        const run = await play(script, {
+          policies: specs.map((spec) => ({ default: toLimits(spec) })),
+          onReady: (limiter) =>
+            limiter.subscribe((event: LimiterEvent) => {
+              if (event.type !== "configure") return;
+              const { step } = named[changes.length - 1];
+              if (step.kind === "configure") changes.push({ atUs: toUs(event.atMs), policy: step.policy });
+            }),
+        });
+        expect(changes).toHaveLength(named.length + 1);
+        expect(
+          changedViolation(
+            traceOf(run),
+            changes.map(({ atUs, policy }) => ({ atUs, spec: specs[policy] })),
+          ),
+        ).toBeUndefined();
+      }),
+      seeded(120),
+    );
+  });
+
+  it("keeps the debt of a bucket in units through any changes, and adds what the bucket grew by", async () => {
+    const rate = fc.record({
+      count: fc.integer({ min: 1, max: 12 }),
+      perUs: spanUs(3000),
+      burst: fc.integer({ min: 1, max: 6 }),
+    });
+    const moves = fc.array(
+      fc.oneof(
+        { weight: 3, arbitrary: fc.record({ afterUs: spanUs(1200), rate: fc.constant(undefined) }) },
+        { weight: 1, arbitrary: fc.record({ afterUs: spanUs(1200), rate }) },
+      ),
+      { minLength: 2, maxLength: 40 },
+    );
+    await fc.assert(
+      fc.asyncProperty(rate, moves, async (first: RateSpec, steps) => {
+        const clock = new VirtualClock();
+        const limiter = limit(toLimits({ rate: first }), { clock });
+        const bucket = new ReferenceBucket(first);
+        let changes = 0;
+        for (const { afterUs, rate: changed } of steps) {
+          await clock.advance(afterUs / 1000);
+          const nowUs = toUs(clock.now());
+          if (changed !== undefined) {
+            limiter.configure(toLimits({ rate: changed }));
+            bucket.change(changed, nowUs);
+            changes += 1;
+            continue;
+          }
+          // Each change may round the debt up by less than one unit-microsecond.
+          const earliestUs = bucket.readyAt(nowUs);
+          const waitUs = toUs(limiter.check().waitMs);
+          expect(nowUs + waitUs).toBeGreaterThanOrEqual(earliestUs);
+          expect(nowUs + waitUs).toBeLessThanOrEqual(earliestUs + changes);
+          if (limiter.tryAcquire() !== undefined) bucket.take(nowUs);
+        }
+      }),
+      seeded(150),
+    );
+  });
+
+  it("lets nothing be spent at once that could not have been before, however large the new burst", async () => {
+    const clock = new VirtualClock();
+    const limiter = limit({ rate: "1/s", burst: 3 }, { clock });
+    expect([1, 2].map(() => limiter.tryAcquire() !== undefined)).toEqual([true, true]);
+    limiter.configure({ rate: "1/s", burst: 100 });
+    expect([1, 2].map(() => limiter.tryAcquire() !== undefined)).toEqual([true, false]);
+    limiter.configure({ rate: "1/s", burst: 1 });
+    limiter.configure({ rate: "1/s", burst: 3 });
+    expect(limiter.tryAcquire()).toBeUndefined();
+  });
+
+  it("applies to everyone queued at once, in both directions", async () => {
+    const scene = fc.tuple(
+      fc.integer({ min: 1, max: 5000 }),
+      fc.integer({ min: 1, max: 5000 }),
+      fc.integer({ min: 0, max: 9000 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(scene, async ([oldMs, newMs, changeMs]) => {
+        const clock = new VirtualClock();
+        const limiter = politely({ default: { minDelay: oldMs } }, { clock });
+        const times: number[] = [];
+        for (let index = 0; index < 6; index++)
+          void limiter.acquire("a.example").then((permit) => times.push(permit.startedAtMs));
+        await clock.advance(changeMs);
+        const before = [...times];
+        limiter.configure({ default: { minDelay: newMs } });
+        await clock.runToEnd();
+        for (let index = before.length; index < 6; index++) {
+          expect(times[index]).toBe(Math.max(changeMs, times[index - 1] + newMs));
+        }
+      }),
+      seeded(60),
+    );
+  });
+
+  it("leaves everything as it was when the new policy is wrong", async () => {
+    const clock = new VirtualClock();
+    const limiter = politely({ default: { minDelay: 1000 } }, { clock });
+    (await limiter.acquire("a.example")).release();
+    const waiting = limiter.acquire("a.example");
+    expect(() => limiter.configure({ default: { minDelay: -1 } })).toThrow();
+    await clock.runToEnd();
+    expect((await waiting).startedAtMs).toBe(1000);
+  });
+
+  it("counts what is in flight under a place limit that came later or became smaller", async () => {
+    const clock = new VirtualClock();
+    const limiter = limit({ concurrency: 4 }, { clock });
+    const permits = await Promise.all([1, 2, 3, 4].map(() => limiter.acquire()));
+    limiter.configure({ concurrency: 2 });
+    for (const [index, permit] of permits.entries()) {
+      expect([index, limiter.tryAcquire()]).toEqual([index, undefined]);
+      permit.release();
+      if (index === 2) break;
+    }
+    expect(limiter.tryAcquire()).toBeDefined();
+    expect(limiter.tryAcquire()).toBeUndefined();
+    const free = limit({}, { clock });
+    const open = await Promise.all([1, 2, 3].map(() => free.acquire()));
+    free.configure({ concurrency: 3 });
+    expect(free.tryAcquire()).toBeUndefined();
+    open[0].release();
+    expect(free.tryAcquire()).toBeDefined();
+  });
+});
+
+interface Era {
+  readonly atUs: number;
+  readonly spec: LimitSpec;
+}
+
+/**
+ * Judges every start by the limits in force at its instant, looking back over the starts made under earlier limits too.
+ *
+ * A gap looks at the start before, whenever that was. A window looks at the starts that the windows before the change
+ * were still counting; what they had let go of is forgotten. A start at the instant of a change may fall under either.
+ */
+function changedViolation(trace: readonly Start[], eras: readonly Era[]): string | undefined {
+  let remembered: readonly Start[] = [];
+  for (const [index, { atUs, spec }] of eras.entries()) {
+    const nextUs = eras[index + 1]?.atUs ?? Number.POSITIVE_INFINITY;
+    const sinceUs = index === 0 ? atUs : atUs + 1;
+    const inEra = trace.filter((start) => start.atUs >= sinceUs && start.atUs < nextUs);
+    const counted = [...remembered, ...inEra];
+    const found = [
+      ...(spec.windows ?? []).map((window) => windowViolation(counted, window, sinceUs)),
+      gapViolation(
+        trace.filter((start) => start.atUs < nextUs),
+        spec.gapUs ?? 0,
+        sinceUs,
+      ),
+    ].find((problem) => problem !== undefined);
+    if (found !== undefined) return `under policy ${index} from ${atUs} µs: ${found}`;
+    const memoryUs = Math.max(0, ...(spec.windows ?? []).map(({ perUs }) => perUs));
+    remembered = counted.filter((start) => start.atUs + memoryUs > nextUs);
+  }
+  return eras.length === 1 ? specViolation(trace, eras[0].spec) : undefined;
+}
+
+function withoutConfigure(script: Script): Script {
+  return script.map(({ afterUs, step }) => ({
+    afterUs,
+    step: step.kind === "configure" ? { kind: "look", host: "a.example" } : step,
+  }));
+}

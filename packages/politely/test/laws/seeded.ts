@@ -1,0 +1,14 @@
+import type { Parameters } from "fast-check";
+
+const given = process.env.FC_SEED;
+const seed = given === undefined ? Math.trunc(Math.random() * 2 ** 31) : Number(given);
+let isPrinted = false;
+
+/** Settings for `fc.assert`: this run's seed, printed once per file. The same run again: `FC_SEED=<seed>`. */
+export function seeded<Values>(numRuns: number): Parameters<Values> {
+  if (!isPrinted) {
+    isPrinted = true;
+    console.info(`properties with FC_SEED=${seed}`);
+  }
+  return { seed, numRuns };
+}

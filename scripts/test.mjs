@@ -1,0 +1,62 @@
+// Everything that has to hold before a change goes in. The last line says how many tests passed and failed.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root, run, tool } from "./run.mjs";
+import { runSteps } from "./steps.mjs";
+
+const scratch = mkdtempSync(join(tmpdir(), "politely-test-"));
+const reportPath = join(scratch, "vitest.json");
+
+/** @param {string} name */
+const script = (name, /** @type {string[]} */ ...args) => run(process.execPath, [join(root, "scripts", name), ...args]);
+/** @param {string} project */
+const types = (project) => tool("tsc", ["--noEmit", "-p", project]);
+
+const failed = runSteps([
+  { name: "install", run: () => script("prepare.mjs") },
+  { name: "build", needs: "install", run: () => script("build.mjs") },
+  {
+    name: "types",
+    needs: "build",
+    run: () => ["packages/politely/test", "bench", "examples", "scripts", "."].map(types).every(Boolean),
+  },
+  { name: "lint", needs: "install", run: () => script("lint.mjs") },
+  {
+    name: "tests",
+    needs: "install",
+    run: () =>
+      tool("vitest", [
+        "run",
+        "--allowOnly=false",
+        "--reporter=default",
+        "--reporter=json",
+        `--outputFile.json=${reportPath}`,
+      ]),
+  },
+  { name: "docs", needs: "build", run: () => script("check-docs.mjs") },
+  { name: "package", needs: "build", run: () => script("check-package.mjs") },
+  { name: "api", needs: "build", run: () => script("api.mjs") },
+]);
+
+const { passed, broken } = countTests();
+rmSync(scratch, { recursive: true, force: true });
+if (failed.length > 0) {
+  console.log(`\nNot fine: ${failed.join(", ")}.`);
+}
+console.log(`\n${passed} passed, ${broken} failed`);
+process.exit(failed.length === 0 && passed > 0 && broken === 0 ? 0 : 1);
+
+/** Counts by the report vitest wrote. A file that could not be loaded has no tests, and counts as one failure. */
+function countTests() {
+  try {
+    const report = JSON.parse(readFileSync(reportPath, "utf8"));
+    const unloaded = report.testResults.filter(
+      (/** @type {{ status: string; assertionResults: unknown[] }} */ file) =>
+        file.status === "failed" && file.assertionResults.length === 0,
+    ).length;
+    return { passed: report.numPassedTests, broken: report.numFailedTests + unloaded };
+  } catch {
+    return { passed: 0, broken: 0 };
+  }
+}
