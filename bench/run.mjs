@@ -44,12 +44,10 @@ async function main() {
     console.log(formatResult(row, result));
   }
   mkdirSync(RESULTS, { recursive: true });
-  writeFileSync(
-    `${RESULTS}latest.json`,
-    `${JSON.stringify({ ...about, isQuick: wanted.isQuick, results }, null, 2)}\n`,
-  );
+  const file = wanted.isWhole ? "latest.json" : "partial.json";
+  writeFileSync(RESULTS + file, `${JSON.stringify({ ...about, isQuick: wanted.isQuick, results }, null, 2)}\n`);
   const seconds = Math.round((performance.now() - startMs) / 1000);
-  console.log(`\nDone in ${seconds} s; written to bench/results/latest.json`);
+  console.log(`\nDone in ${seconds} s; written to bench/results/${file}`);
   return results.some(({ entries }) => entries[0].error !== undefined) ? 1 : 0;
 }
 
@@ -69,7 +67,7 @@ function readArguments() {
     const rows = all.filter((entry) =>
       positionals.length === 0 ? !(values.quick && entry.row.isSlow) : isNamed(entry),
     );
-    return { rows, isQuick: values.quick, build: values.build };
+    return { rows, isQuick: values.quick, isWhole: positionals.length === 0 && !values.quick, build: values.build };
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
     return undefined;

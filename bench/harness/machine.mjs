@@ -1,6 +1,6 @@
 // @ts-check
 import { readFileSync } from "node:fs";
-import { availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os";
+import { availableParallelism, cpus, loadavg, totalmem, type } from "node:os";
 
 /** What the numbers were made on and with. @param {string | undefined} goVersion */
 export function describeRun(goVersion) {
@@ -10,7 +10,7 @@ export function describeRun(goVersion) {
       processor: cpus()[0]?.model.trim() ?? "unknown",
       cores: availableParallelism(),
       memoryGB: Math.round(totalmem() / 2 ** 30),
-      system: `${type()} ${release()}`,
+      system: type(),
       loadAtStart: loadavg()[0],
     },
     node: process.version,

@@ -9,7 +9,7 @@ const NAME_WIDTH = 27;
  * @param {import("./summary.mjs").Result} result
  */
 export function formatResult(row, result) {
-  const widths = row.metrics.map(({ title }) => Math.max(title.length, row.rounds > 1 ? 22 : 10) + 2);
+  const widths = row.metrics.map(({ title }) => Math.max(title.length, row.rounds > 1 ? 25 : 10) + 2);
   const lines = [
     "",
     result.title,

@@ -25,7 +25,7 @@ export const hosts = {
       title: "tryAcquire, granted, 1,000,000 hosts in random order",
       metrics,
       contenders,
-      params: { hosts: 1_000_000, count: 500_000, samples: 3 },
+      params: { hosts: 1_000_000, count: 500_000, samples: 2 },
       isSlow: true,
       rounds: 3,
       goals: [{ text: "at most 1.2 × Go's", metric: "ns", against: go.name, atMost: 1.2 }],

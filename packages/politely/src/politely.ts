@@ -1,3 +1,4 @@
+import { readAnswer } from "./http/readAnswer.js";
 import { logEvents } from "./observe/log.js";
 import { compileKeyPolicy, compilePolicy } from "./policy/compile.js";
 import { durationUs } from "./policy/duration.js";
@@ -45,7 +46,7 @@ function makeLimiter(
     random: options.random ?? Math.random,
     readMaxWait: (value) => durationUs(value, "maxWait", { allowZero: true, allowInfinity: true }),
     readPause: (value) => durationUs(value, "duration", { allowInfinity: true }),
-    readHeaders: () => 0,
+    readHeaders: readAnswer,
     summarise,
     onExempt: (key) => {
       if (logger === undefined || told.size >= 100 || told.has(key)) return;
@@ -83,7 +84,8 @@ function summarise(policy: CompiledPolicy): string {
 }
 
 function checkOptions(options: LimiterOptions): void {
-  if (typeof options !== "object" || options === null) throw new TypeError(`options must be an object; got ${String(options)}.`);
+  if (typeof options !== "object" || options === null)
+    throw new TypeError(`options must be an object; got ${String(options)}.`);
   for (const name of Object.keys(options)) {
     if (!KNOWN_OPTIONS.includes(name)) {
       throw new TypeError(`options has no field "${name}". Known: ${KNOWN_OPTIONS.join(", ")}.`);
@@ -91,9 +93,16 @@ function checkOptions(options: LimiterOptions): void {
   }
   checkCount(options.maxKeys, "maxKeys", 1);
   checkCount(options.keepStats, "keepStats", 0);
-  const { clock, random } = options;
-  if (random !== undefined && typeof random !== "function") throw new TypeError(`random must be a function; got ${String(random)}.`);
-  if (clock !== undefined && typeof clock?.now !== "function") throw new TypeError("clock must have now, wall, setTimer and clearTimer.");
+  const { clock, random, logger } = options;
+  if (logger !== undefined && (typeof logger !== "object" || logger === null)) {
+    throw new TypeError(`logger must be an object with debug, info or warn; got ${String(logger)}.`);
+  }
+  if (random !== undefined && typeof random !== "function")
+    throw new TypeError(`random must be a function; got ${String(random)}.`);
+  for (const method of ["now", "wall", "setTimer", "clearTimer"] as const) {
+    if (clock === undefined || typeof clock?.[method] === "function") continue;
+    throw new TypeError(`clock must be an object with now, wall, setTimer and clearTimer; ${method} is missing.`);
+  }
 }
 
 function checkCount(value: number | undefined, name: string, least: number): void {

@@ -78,7 +78,13 @@ export function windowCountedAt(rule: WindowRule, startUs: number): number {
 }
 
 /** Adds units counted at `countedUs`; false when the ring is full and must move to a larger block first. Instants before the newest count as the newest. */
-export function windowAppend(memory: Float64Array, at: number, rule: WindowRule, countedUs: number, units: number): boolean {
+export function windowAppend(
+  memory: Float64Array,
+  at: number,
+  rule: WindowRule,
+  countedUs: number,
+  units: number,
+): boolean {
   const capacity = memory[at + CAPACITY];
   const mask = capacity - 1;
   let size = memory[at + SIZE];

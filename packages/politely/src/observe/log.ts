@@ -19,14 +19,18 @@ export function logEvents(logger: Logger): (event: LimiterEvent) => void {
         logger.info?.(`politely: ${event.key}: ${event.type}d`);
         break;
       case "cooldown":
-        logger.warn?.(`politely: ${event.key}: cooling down ${seconds(event.untilMs - event.atMs)} after ${event.because}`);
+        logger.warn?.(
+          `politely: ${event.key}: cooling down ${seconds(event.untilMs - event.atMs)} after ${event.because}`,
+        );
         break;
       case "warn":
         logger.warn?.(`politely: ${event.key}: ${event.message}`);
         break;
       case "expire":
         if (event.what === "permit") {
-          logger.warn?.(`politely: ${event.key}: a permit was not released in ${seconds(event.afterMs)}, its place is free again`);
+          logger.warn?.(
+            `politely: ${event.key}: a permit was not released in ${seconds(event.afterMs)}, its place is free again`,
+          );
         }
         break;
       default:

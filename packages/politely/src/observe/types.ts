@@ -99,13 +99,52 @@ export interface WindowStats {
  * (`what` tells which). `evict`: an idle host's statistics were folded away. `warn`: something a person should look at.
  */
 export type LimiterEvent =
-  | { readonly type: "wait"; readonly key: string; readonly atMs: number; readonly waitMs: number; readonly reason: string; readonly ahead: number }
-  | { readonly type: "grant"; readonly key: string; readonly atMs: number; readonly waitedMs: number; readonly recorded?: true }
-  | { readonly type: "release"; readonly key: string; readonly atMs: number; readonly startedAtMs: number; readonly outcome: string }
-  | { readonly type: "refuse"; readonly key: string; readonly atMs: number; readonly code: string; readonly waitMs: number; readonly reason: string }
+  | {
+      readonly type: "wait";
+      readonly key: string;
+      readonly atMs: number;
+      readonly waitMs: number;
+      readonly reason: string;
+      readonly ahead: number;
+    }
+  | {
+      readonly type: "grant";
+      readonly key: string;
+      readonly atMs: number;
+      readonly waitedMs: number;
+      readonly recorded?: true;
+    }
+  | {
+      readonly type: "release";
+      readonly key: string;
+      readonly atMs: number;
+      readonly startedAtMs: number;
+      readonly outcome: string;
+    }
+  | {
+      readonly type: "refuse";
+      readonly key: string;
+      readonly atMs: number;
+      readonly code: string;
+      readonly waitMs: number;
+      readonly reason: string;
+    }
   | { readonly type: "cancel"; readonly key: string; readonly atMs: number; readonly waitedMs: number }
-  | { readonly type: "expire"; readonly key: string; readonly atMs: number; readonly what: "waiter" | "permit"; readonly afterMs: number }
-  | { readonly type: "cooldown"; readonly key: string; readonly atMs: number; readonly untilMs: number; readonly step: number; readonly because: string }
+  | {
+      readonly type: "expire";
+      readonly key: string;
+      readonly atMs: number;
+      readonly what: "waiter" | "permit";
+      readonly afterMs: number;
+    }
+  | {
+      readonly type: "cooldown";
+      readonly key: string;
+      readonly atMs: number;
+      readonly untilMs: number;
+      readonly step: number;
+      readonly because: string;
+    }
   | { readonly type: "probe"; readonly key: string; readonly atMs: number }
   | { readonly type: "configure"; readonly key: "*"; readonly atMs: number; readonly summary: string }
   | { readonly type: "pause"; readonly key: string; readonly atMs: number; readonly untilMs: number }

@@ -48,6 +48,9 @@ export function readHostOfUrl(hostname: string): Reading<string> {
   if (host.length > maxHostLength) {
     return bad(`must be at most ${maxHostLength} characters long; got ${showValue(host)}`);
   }
+  if (!/^[a-z0-9._-]*$/.test(host)) {
+    return bad(`must be made of letters, digits, dots, hyphens and underscores; got ${showValue(host)}`);
+  }
   const labels = host.split(".");
   if (labels.includes("")) return bad(`must not have an empty part between its dots; got ${showValue(hostname)}`);
   if (labels.some((label) => label.length > maxLabelLength)) {

@@ -42,7 +42,11 @@ export function slotCauses(ledger: Ledger, slot: number, cost: Cost, ahead: Ahea
   const isAnswerDue = rule.fromAnswer && holds?.first !== undefined;
   if (rule.gapUs !== 0) {
     const firstUs = isAnswerDue ? nowUs + rule.gapUs : ledger.gapAt(slot);
-    add("minDelay", Math.max(firstUs, ahead.requests === 0 ? firstUs : nowUs) + ahead.requests * rule.gapUs, isAnswerDue);
+    add(
+      "minDelay",
+      Math.max(firstUs, ahead.requests === 0 ? firstUs : nowUs) + ahead.requests * rule.gapUs,
+      isAnswerDue,
+    );
   }
   if (rule.rateCount !== 0) {
     const rateCost = cost.rate + ahead.units.rate;
@@ -60,7 +64,7 @@ export function slotCauses(ledger: Ledger, slot: number, cost: Cost, ahead: Ahea
     add("window", Math.max(firstUs, nowUs) + Math.floor(units / window.count) * window.perUs, isAwaiting, index);
   });
   if (rule.quota !== undefined) {
-    add("quota", ledger.quotaAt(slot, rule.quota, { ...cost, quota: cost.quota + ahead.units.quota }, nowUs));
+    add("quota", ledger.quotas.readyAt(slot, rule.quota, cost.quota + ahead.units.quota, nowUs));
   }
   if (isFollowed) add("concurrency", nowUs, ledger.concurrencyAt(slot, nowUs) > nowUs);
   return causes;

@@ -8,6 +8,7 @@ import type { LaneSpec } from "./queue.js";
 /** A target with the rows it needs, and the rule of its host. */
 export interface Demand extends LaneSpec {
   readonly host: HostRule;
+  readonly target: ResolvedTarget;
 }
 
 /** The largest cost of one request. */
@@ -16,40 +17,44 @@ const COST_MOST = 1_000_000_000;
 /** Finds the rows a target needs, making those that do not exist yet. Throws `TypeError` for a target that makes no sense. */
 export function demandOf(policy: CompiledPolicy, keys: Keys, target: Target, nowUs: number): Demand {
   const parts = policy.resolve(target);
-  if (!keys.hosts.has(parts.key)) keys.sweep(nowUs);
-  return demandOfKey(policy, keys, parts, nowUs);
+  if (keys.hosts.has(parts.key)) return demandOfKey(policy, keys, parts, nowUs);
+  keys.sweep(nowUs);
+  // A key cut out of a URL would keep the whole URL alive for as long as the key is known.
+  const key = parts.key === target ? parts.key : ` ${parts.key}`.slice(1);
+  return demandOfKey(policy, keys, { ...parts, key }, nowUs);
 }
 
 /** The same for a target that was taken apart before. Scopes that the policy no longer knows are left out when `isLenient`. */
 export function demandOfKey(
   policy: CompiledPolicy,
   keys: Keys,
-  parts: ResolvedTarget,
+  target: ResolvedTarget,
   nowUs: number,
   isLenient = false,
 ): Demand {
-  const { intent, scopes } = parts;
-  const host = policy.hostRule(parts.key);
-  const own = parts.key === OVERFLOW_KEY ? undefined : keys.host(parts.key, host.rule, nowUs);
-  const key = own === undefined ? OVERFLOW_KEY : parts.key;
+  const { intent, scopes } = target;
+  const host = policy.hostRule(target.key);
+  const own = keys.host(target.key, host.rule, nowUs);
+  const key = own === undefined ? OVERFLOW_KEY : target.key;
   const slots = [own ?? keys.scope(OVERFLOW_KEY, policy.overflow.rule)];
   const scopeNames = ["host"];
   const add = (scopeName: string, slot: number): void => {
     slots.push(slot);
     scopeNames.push(scopeName);
   };
-  if (host.exempt) return { name: key, key, intent: undefined, scopes: [], slots, host, scopeNames };
+  if (host.exempt) return { name: key, key, intent: undefined, scopes: [], slots, host, scopeNames, target };
   const intentRule = intent === undefined ? undefined : host.intents.get(intent);
   if (intentRule !== undefined) add("intent", keys.scope(`intent\n${key}\n${intent}`, intentRule));
   for (const scope of scopes) {
     const rule = policy.scopeRule(scope);
     if (rule !== undefined) add(scope, keys.scope(`scope\n${scope}`, rule));
-    else if (!isLenient) throw new TypeError(`target.scopes names "${scope}", which no entry of the policy's scopes matches.`);
+    else if (!isLenient)
+      throw new TypeError(`target.scopes names "${scope}", which no entry of the policy's scopes matches.`);
   }
   if (policy.global !== undefined) add("global", keys.scope("global", policy.global));
   const isPlain = intentRule === undefined && scopes.length === 0;
   const name = isPlain ? key : [key, intentRule === undefined ? "" : intent, ...scopes].join("\n");
-  return { name, key, intent, scopes, slots, host, scopeNames };
+  return { name, key, intent, scopes, slots, host, scopeNames, target };
 }
 
 /** Reads a cost for the rows of a demand. Throws `RangeError` for one that could never fit, `TypeError` for one that is none. */
@@ -77,7 +82,8 @@ export function readCost(
     const units = wholeUnits(input, "cost", least);
     return { rate: units, window: units, quota: units };
   }
-  if (typeof input !== "object" || input === null) throw new TypeError(`cost must be a whole number or a record; got ${String(input)}.`);
+  if (typeof input !== "object" || input === null)
+    throw new TypeError(`cost must be a whole number or a record; got ${String(input)}.`);
   for (const name of Object.keys(input)) {
     if (!demand.scopeNames.includes(name) && !["rate", "window", "quota"].includes(name)) {
       const known = [...demand.scopeNames, "rate", "window", "quota"].join(", ");

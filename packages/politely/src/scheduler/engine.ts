@@ -2,20 +2,22 @@ import { rateOwedAt } from "../core/rate.js";
 import { ClosedError, DeadlineError, QueueFullError } from "../errors.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
-import type { AcquireOptions, Clock, Outcome, Permit, RecordOptions, ReleaseOptions, Target } from "../types.js";
-import { type Answer, Answers } from "./answers.js";
+import type { AcquireOptions, Clock, Permit, Target } from "../types.js";
+import { Answers } from "./answers.js";
 import { Books } from "./books.js";
-import { costOf, type Demand, demandOf, readCost } from "./demand.js";
+import { costOf, type Demand, demandOf } from "./demand.js";
+import { Departures } from "./departures.js";
 import { Events } from "./events.js";
 import type { Hold } from "./flight.js";
 import { earliestUs, reasonOf } from "./forecast.js";
 import { toUs } from "./instant.js";
 import { Keys } from "./keys.js";
 import { costAt, type LaneCost, Waiter } from "./lane.js";
-import { type Cost, Ledger, ONE, type Taken } from "./ledger.js";
-import { type HeaderReader, readOutcome } from "./outcome.js";
+import { Ledger, type Taken } from "./ledger.js";
+import type { HeaderReader } from "./outcome.js";
 import { HeldPermit } from "./permit.js";
 import { type LaneSpec, Queue } from "./queue.js";
+import { Settling } from "./settling.js";
 import { Signals } from "./signals.js";
 import { EPOCH, FLAGS, FLIGHT, HAS_COOLDOWN, LAST_US, OWED, PROFILE, SEEN_US, UNITS } from "./slab.js";
 
@@ -48,18 +50,21 @@ export class Engine {
   readonly keys: Keys;
   readonly queue: Queue;
   readonly answers: Answers;
-  readonly signals = new Signals((waiter, reason) => this.cancel(waiter, reason));
+  readonly settling = new Settling(this);
+  readonly departures = new Departures(this);
+  readonly signals = new Signals((waiter, reason) => this.departures.cancel(waiter, reason));
   policy: CompiledPolicy;
   isClosed = false;
   /** Called whenever somebody stopped waiting or something stopped being in flight; undefined while nobody asks. */
   onQuiet: (() => void) | undefined = undefined;
   /** A known key given as a target may be decided by arithmetic alone. */
-  #isPlain = false;
+  isPlain = false;
   #hotKey = "";
   #hotSlot = -1;
   #lastUs = Number.NEGATIVE_INFINITY;
   #sequence = 0;
   #grants = 0;
+  readonly #later: LimiterEvent[] = [];
 
   constructor(readonly options: EngineOptions) {
     this.clock = options.clock;
@@ -76,7 +81,12 @@ export class Engine {
       onDrop: (key, wasFolded) => this.#dropped(key, wasFolded),
     });
     this.queue = new Queue(this, this.ledger, this.clock, options.ageingUs);
-    this.answers = new Answers(this.ledger, this.events, options.random, (slot) => this.judgeDeadlines(slot));
+    this.answers = new Answers(
+      this.ledger,
+      this.events,
+      () => withinOne(options.random()),
+      (slot) => this.departures.judgeDeadlines(slot),
+    );
     this.refresh();
   }
 
@@ -90,7 +100,7 @@ export class Engine {
   /** Works out again which short cuts are open, after a change of policy, listeners or state of the whole. */
   refresh(): void {
     this.#hotKey = "";
-    this.#isPlain =
+    this.isPlain =
       !this.isClosed &&
       this.policy.hostIsKey &&
       this.policy.global === undefined &&
@@ -99,7 +109,7 @@ export class Engine {
   }
 
   tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Permit | undefined {
-    if (this.#isPlain && options === undefined && typeof target === "string") {
+    if (this.isPlain && options === undefined && typeof target === "string") {
       const permit = this.#decideSimple(target);
       if (permit !== null) return permit;
     }
@@ -109,12 +119,12 @@ export class Engine {
     const cost = costOf(this.ledger, demand, options?.cost);
     this.books.asked(demand.slots[0]);
     if (this.queue.canStart(demand, cost, nowUs)) return this.#grant(demand, cost, nowUs, nowUs);
-    this.#refuse(demand, nowUs, "POLITELY_BUSY", cost);
+    this.departures.refuse(demand, nowUs, "POLITELY_BUSY", cost);
     return undefined;
   }
 
   acquire(target: Target, options?: AcquireOptions): Promise<Permit> {
-    if (this.#isPlain && options === undefined && typeof target === "string") {
+    if (this.isPlain && options === undefined && typeof target === "string") {
       const permit = this.#decideSimple(target, true);
       if (permit !== null && permit !== undefined) return Promise.resolve(permit);
     }
@@ -125,123 +135,20 @@ export class Engine {
     }
   }
 
-  record(target: Target, outcome: Outcome, options?: RecordOptions): void {
-    const answer = readOutcome(outcome, this.options.readHeaders, () => this.clock.wall());
-    const nowUs = this.nowUs();
-    const startedUs = readStarted(options?.startedAtMs, nowUs);
-    const demand = this.demand(target, nowUs);
-    const slot = this.#slotOfScope(demand, answer.scope);
-    if (answer.kind === "unused") return;
-    for (const each of demand.slots) {
-      const taken = this.ledger.take(each, ONE, startedUs, nowUs);
-      this.ledger.end(taken, nowUs, 1);
-    }
-    this.books.asked(demand.slots[0]);
-    this.books.granted(demand.slots[0], startedUs, 0);
-    this.books.released(demand.slots[0]);
-    if (answer.kind === "rate_limited") this.books.count(demand.slots[0], "throttled");
-    const { key } = demand;
-    this.#emit(() => ({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true }));
-    this.answers.hear(answer, { slot, key, startedUs, nowUs, permit: undefined });
-    for (const each of demand.slots) this.queue.touch(each);
-    this.queue.run();
-  }
-
-  releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void {
-    if (permit.isReleased) return;
-    const answer = readOutcome(outcome, this.options.readHeaders, () => this.clock.wall());
-    const scopeNames = permit.scopeNames;
-    const cost = options?.cost === undefined ? undefined : readCost({ scopeNames }, options.cost, 0);
-    const heldAt = this.#partOfScope(scopeNames, answer.scope);
-    permit.isReleased = true;
-    const nowUs = this.nowUs();
-    const parts = permit.parts ?? [permit];
-    const isOpen = this.ledger.isOpen(parts[0], nowUs);
-    parts.forEach((part, index) => {
-      if (this.ledger.isOpen(part, nowUs)) this.#settle(part, answer, cost && costAt(cost, index), nowUs);
-    });
-    if (isOpen) this.books.released(permit.slot);
-    const { key, startedUs } = permit;
-    this.#emit(() => ({
-      type: "release",
-      key,
-      atMs: nowUs / 1000,
-      startedAtMs: permit.startedAtMs,
-      outcome: answer.kind,
-    }));
-    if (answer.kind !== "neutral" || this.ledger.probes.size > 0) {
-      const home = isOpen ? permit.slot : this.keys.host(key, this.policy.hostRule(key).rule, nowUs);
-      const slot = heldAt === 0 ? home : parts[heldAt].slot;
-      if (slot !== undefined) {
-        if (answer.kind === "rate_limited" && home !== undefined) this.books.count(home, "throttled");
-        this.#hear(answer, slot, permit, startedUs, nowUs);
-      }
-    }
-    for (const part of parts) this.queue.touch(part.slot);
-    this.queue.run();
-    this.onQuiet?.();
-  }
-
-  /** Ends a wait from outside: the caller's signal, or `cancelWaiting`. */
-  cancel(waiter: Waiter, reason: unknown): void {
-    const { lane } = waiter;
-    if (lane === undefined) return;
-    const nowUs = this.nowUs();
-    this.#leave(waiter);
-    this.books.count(lane.slots[0], "cancelled");
-    waiter.reject(reason);
-    const { key } = lane;
-    this.#emit(() => ({ type: "cancel", key, atMs: nowUs / 1000, waitedMs: (nowUs - waiter.askedUs) / 1000 }));
-    this.queue.run();
-    this.onQuiet?.();
-  }
-
-  /** Refuses a waiter that can no longer make it. */
-  refuseWaiter(waiter: Waiter, error: unknown, code: string, waitMs: number, reason: string): void {
-    const { lane } = waiter;
-    if (lane === undefined) return;
-    const nowUs = this.nowUs();
-    this.#leave(waiter);
-    this.books.count(lane.slots[0], "refused");
-    waiter.reject(error);
-    const { key } = lane;
-    this.#emit(() => ({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason }));
-    this.onQuiet?.();
-  }
-
-  /** Refuses those at a key whose deadline has become impossible. Run the queue afterwards. */
-  judgeDeadlines(slot: number): void {
-    const gate = this.queue.gateAt(slot);
-    if (gate === undefined) return;
-    const nowUs = this.nowUs();
-    for (const lane of [...gate.lanes]) {
-      for (const waiter of [...lane.waiters()]) {
-        if (waiter.deadlineUs === Number.POSITIVE_INFINITY) continue;
-        const atUs = earliestUs(this, lane, waiter.cost, undefined, nowUs);
-        if (atUs <= waiter.deadlineUs) continue;
-        const reason = reasonOf(this, lane, waiter.cost, nowUs);
-        const waitMs = (atUs - nowUs) / 1000;
-        const error = new DeadlineError(lane.key, waitMs, reason, (waiter.deadlineUs - waiter.askedUs) / 1000);
-        this.refuseWaiter(waiter, error, error.code, waitMs, reason);
-      }
-    }
-  }
-
   grant(waiter: Waiter, spec: LaneSpec, nowUs: number): void {
     this.signals.unwatch(waiter);
     waiter.resolve(this.#grant(spec, waiter.cost, waiter.askedUs, nowUs));
+    this.onQuiet?.();
+  }
+
+  alarm(nowUs: number): void {
+    this.queue.alarmUs = Number.POSITIVE_INFINITY;
+    for (const slot of [...this.ledger.holds.keys()]) this.ledger.lapse(slot, nowUs);
+    this.onQuiet?.();
   }
 
   expire(waiter: Waiter, spec: LaneSpec, nowUs: number): void {
-    this.signals.unwatch(waiter);
-    this.books.count(spec.slots[0], "expired");
-    const maxWaitMs = (waiter.deadlineUs - waiter.askedUs) / 1000;
-    const atUs = earliestUs(this, spec, waiter.cost, undefined, nowUs);
-    const reason = reasonOf(this, spec, waiter.cost, nowUs);
-    waiter.reject(new DeadlineError(spec.key, Math.max(0, atUs - nowUs) / 1000, reason, maxWaitMs));
-    const afterMs = (nowUs - waiter.askedUs) / 1000;
-    this.#emit(() => ({ type: "expire", key: spec.key, atMs: nowUs / 1000, what: "waiter", afterMs }));
-    this.onQuiet?.();
+    this.departures.expire(waiter, spec, nowUs);
   }
 
   /** Takes a target apart and finds its rows. Nothing may be swept between this and taking from them. */
@@ -302,7 +209,7 @@ export class Engine {
     this.books.grantedAtOnce(words, word, nowUs);
     if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.keys.sweep(nowUs, SWEEP_COUNT);
     const gapBefore = gapUs === 0 ? undefined : previousUs;
-    return new HeldPermit(this, target, slot, nowUs, 0, halves[half + UNITS], gapBefore, undefined, undefined);
+    return new HeldPermit(this.settling, target, slot, nowUs, 0, halves[half + UNITS], gapBefore, undefined, undefined);
   }
 
   #acquireOrWait(target: Target, options: AcquireOptions | undefined): Promise<Permit> {
@@ -332,13 +239,13 @@ export class Engine {
     demand.slots.forEach((slot, index) => {
       const { maxQueue } = this.ledger.profileOf(slot).rule;
       if ((this.queue.gateAt(slot)?.waiting ?? 0) < maxQueue) return;
-      this.#refuse(demand, nowUs, "POLITELY_QUEUE_FULL", cost);
+      this.departures.refuse(demand, nowUs, "POLITELY_QUEUE_FULL", cost);
       throw new QueueFullError(index === 0 ? demand.key : demand.scopeNames[index], maxQueue);
     });
     if (maxWaitUs === Number.POSITIVE_INFINITY) return;
     const atUs = earliestUs(this, demand, cost, priority, nowUs);
     if (atUs <= nowUs + maxWaitUs && maxWaitUs > 0) return;
-    this.#refuse(demand, nowUs, "POLITELY_DEADLINE", cost);
+    this.departures.refuse(demand, nowUs, "POLITELY_DEADLINE", cost);
     const waitMs = (atUs - nowUs) / 1000;
     throw new DeadlineError(demand.key, waitMs, reasonOf(this, demand, cost, nowUs), maxWaitUs / 1000);
   }
@@ -352,24 +259,27 @@ export class Engine {
   ): Promise<Permit> {
     return new Promise((resolve, reject) => {
       this.#sequence += 1;
-      const waiter = new Waiter(nowUs, this.#sequence, cost, options?.cost, deadlineUs, resolve, reject);
-      if (this.events.hasListeners) this.#emitWait(demand, cost, options?.priority ?? 0, nowUs);
+      const waiter = new Waiter(nowUs, this.#sequence, cost, options?.cost, demand.target, deadlineUs, resolve, reject);
+      const announce = this.events.hasListeners
+        ? this.#waitEvent(demand, cost, options?.priority ?? 0, nowUs)
+        : undefined;
       this.queue.add(waiter, options?.priority ?? 0, demand, nowUs);
       if (options?.signal !== undefined) this.signals.watch(options.signal, waiter);
+      if (announce !== undefined) this.events.emit(announce);
       this.queue.run();
     });
   }
 
-  #emitWait(demand: Demand, cost: LaneCost, priority: number, nowUs: number): void {
+  #waitEvent(demand: Demand, cost: LaneCost, priority: number, nowUs: number): LimiterEvent {
     const lane = this.queue.lanes.get(demand.name);
-    this.events.emit({
+    return {
       type: "wait",
       key: demand.key,
       atMs: nowUs / 1000,
       waitMs: (earliestUs(this, demand, cost, priority, nowUs) - nowUs) / 1000,
       reason: reasonOf(this, demand, cost, nowUs),
       ahead: lane?.aheadOf(priority).requests ?? 0,
-    });
+    };
   }
 
   #grant(spec: LaneSpec, cost: LaneCost, askedUs: number, nowUs: number): HeldPermit {
@@ -383,7 +293,7 @@ export class Engine {
       part.hold.label = index === 0 ? key : spec.scopeNames[index];
     }
     const waitedUs = nowUs - askedUs;
-    const permit = new HeldPermit(this, key, slots[0], nowUs, waitedUs, 0, undefined, parts, spec);
+    const permit = new HeldPermit(this.settling, key, slots[0], nowUs, waitedUs, 0, undefined, parts, spec);
     this.books.granted(slots[0], nowUs, waitedUs);
     if (this.events.hasListeners) {
       this.events.emit({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 });
@@ -395,72 +305,42 @@ export class Engine {
     return permit;
   }
 
-  /** Frees one place, giving back what was not used. */
-  #settle(part: Taken, answer: Answer, cost: Cost | undefined, nowUs: number): void {
-    const { rate, window, quota } = part.cost;
-    const spent = answer.kind === "unused" ? { rate: 0, window: 0, quota: 0 } : (cost ?? part.cost);
-    const unused = { rate: rate - spent.rate, window: window - spent.window, quota: quota - spent.quota };
-    if (answer.kind === "unused" || cost !== undefined) {
-      this.ledger.giveBack(part, unused, nowUs, answer.kind === "unused");
-    }
-    this.ledger.end(part, nowUs, spent.window);
-  }
-
-  #hear(answer: Answer, slot: number, permit: HeldPermit, startedUs: number, nowUs: number): void {
-    const { key } = permit;
-    this.answers.hear(answer, { slot, key, startedUs, nowUs, permit });
-    if (permit.parts === undefined) return;
-    // The other keys learn only that their probe is back.
-    const kind = answer.kind === "unused" ? "unused" : "neutral";
-    for (const part of permit.parts) {
-      if (part.slot !== slot) this.answers.hear({ ...answer, kind }, { slot: part.slot, key, startedUs, nowUs, permit });
-    }
-  }
-
-  #leave(waiter: Waiter): void {
-    this.queue.remove(waiter);
-    this.signals.unwatch(waiter);
-  }
-
-  #refuse(demand: Demand, nowUs: number, code: string, cost: LaneCost): void {
-    this.books.count(demand.slots[0], "refused");
-    if (!this.events.hasListeners) return;
-    const waitMs = (earliestUs(this, demand, cost, 0, nowUs) - nowUs) / 1000;
-    const reason = reasonOf(this, demand, cost, nowUs);
-    this.events.emit({ type: "refuse", key: demand.key, atMs: nowUs / 1000, code, waitMs, reason });
-  }
-
-  #slotOfScope(demand: Demand, scope: string | undefined): number {
-    return demand.slots[this.#partOfScope(demand.scopeNames, scope)];
-  }
-
-  #partOfScope(scopeNames: readonly string[], scope: string | undefined): number {
-    const index = scope === undefined ? 0 : scopeNames.indexOf(scope);
-    if (index >= 0) return index;
-    throw new TypeError(`outcome.scope is "${scope}", but the request took only ${scopeNames.join(", ")}.`);
-  }
-
   #holdLapsed(hold: Hold, nowUs: number): void {
     if (hold.isHost) this.books.count(hold.slot, "lapsed");
     const afterMs = (nowUs - hold.startedUs) / 1000;
-    this.#emit(() => ({ type: "expire", key: hold.label, atMs: nowUs / 1000, what: "permit", afterMs }));
+    this.emitLater(() => ({ type: "expire", key: hold.label, atMs: nowUs / 1000, what: "permit", afterMs }));
     this.queue.touch(hold.slot);
     this.onQuiet?.();
   }
 
   #dropped(key: string, wasFolded: boolean): void {
     if (this.#hotKey === key) this.#hotKey = "";
-    if (wasFolded) this.#emit(() => ({ type: "evict", key, atMs: this.#lastUs / 1000 }));
+    const atMs = this.#lastUs / 1000;
+    if (wasFolded) this.emitLater(() => ({ type: "evict", key, atMs }));
   }
 
-  #emit(make: () => LimiterEvent): void {
+  /** Emits once the decision under way is complete, since a listener may change anything. */
+  emitLater(make: () => LimiterEvent): void {
+    if (!this.events.hasListeners) return;
+    this.#later.push(make());
+    if (this.#later.length === 1) queueMicrotask(() => this.flush());
+  }
+
+  /** Emits what was put off. */
+  flush(): void {
+    while (this.#later.length > 0) for (const event of this.#later.splice(0)) this.events.emit(event);
+  }
+
+  /** Emits if anybody listens. */
+  emit(make: () => LimiterEvent): void {
     if (this.events.hasListeners) this.events.emit(make());
   }
 }
 
 function checkOptions(options: AcquireOptions | undefined): void {
   if (options === undefined) return;
-  if (typeof options !== "object" || options === null) throw new TypeError(`options must be an object; got ${String(options)}.`);
+  if (typeof options !== "object" || options === null)
+    throw new TypeError(`options must be an object; got ${String(options)}.`);
   const { priority, signal } = options;
   if (priority !== undefined && !Number.isFinite(priority)) {
     throw new RangeError(`priority must be a finite number; got ${String(priority)}.`);
@@ -470,8 +350,7 @@ function checkOptions(options: AcquireOptions | undefined): void {
   }
 }
 
-function readStarted(startedAtMs: number | undefined, nowUs: number): number {
-  if (startedAtMs === undefined) return nowUs;
-  if (!Number.isFinite(startedAtMs)) throw new RangeError(`startedAtMs must be a finite number; got ${String(startedAtMs)}.`);
-  return Math.min(nowUs, toUs(startedAtMs));
+/** A random number as promised, whatever was delivered: jitter must not shorten anything. */
+function withinOne(random: number): number {
+  return random >= 0 && random < 1 ? random : 0;
 }

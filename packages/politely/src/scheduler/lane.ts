@@ -1,3 +1,4 @@
+import type { ResolvedTarget } from "../policy/types.js";
 import type { AcquireOptions, Permit } from "../types.js";
 import type { Ahead } from "./causes.js";
 import type { Gate } from "./gate.js";
@@ -32,6 +33,8 @@ export class Waiter implements Positioned {
     readonly sequence: number,
     public cost: LaneCost,
     readonly costInput: AcquireOptions["cost"],
+    /** What it asked for, in case the policy changes. */
+    readonly target: ResolvedTarget,
     /** Infinity: none. */
     readonly deadlineUs: number,
     readonly resolve: (permit: Permit) => void,
@@ -67,8 +70,8 @@ export class Lane implements Positioned {
   readonly key: string;
   readonly intent: string | undefined;
   readonly scopes: readonly string[];
-  slots: readonly number[];
-  scopeNames: readonly string[];
+  readonly slots: readonly number[];
+  readonly scopeNames: readonly string[];
 
   constructor(
     spec: LaneSpec,

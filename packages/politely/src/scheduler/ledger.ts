@@ -1,24 +1,12 @@
 import { type CooldownState, cooldownReadyAt, isCooldownForgotten } from "../core/cooldown.js";
 import { gapReadyAt } from "../core/gap.js";
-import { quotaUsed } from "../core/quota.js";
 import { rateOwedAt, rateOwedWithout, rateReadyAt } from "../core/rate.js";
-import type { QuotaRule, Rule } from "../core/rule.js";
+import type { Rule } from "../core/rule.js";
 import type { LimitKind } from "../observe/types.js";
-import { Calendar } from "./calendar.js";
 import { type Hold, Holds, LooseFlights } from "./flight.js";
 import { type Profile, Profiles } from "./profile.js";
-import {
-  FLAGS,
-  HAS_COOLDOWN,
-  HAS_PAUSE,
-  LAST_US,
-  layoutFor,
-  OWED,
-  PROFILE,
-  SEEN_US,
-  Slab,
-  UNITS,
-} from "./slab.js";
+import { Quotas } from "./quotas.js";
+import { FLAGS, HAS_COOLDOWN, HAS_PAUSE, LAST_US, layoutFor, OWED, PROFILE, SEEN_US, Slab, UNITS } from "./slab.js";
 import { NO_LOG, WindowLogs } from "./windowLogs.js";
 
 /** What one start costs at one key. */
@@ -64,7 +52,7 @@ export class Ledger {
   readonly slab: Slab;
   readonly logs = new WindowLogs();
   readonly loose: LooseFlights;
-  readonly calendar = new Calendar();
+  readonly quotas: Quotas;
   readonly cooldowns = new Map<number, CooldownState>();
   /** The permit that goes first after a key's cooldown. */
   readonly probes = new Map<number, object>();
@@ -80,6 +68,7 @@ export class Ledger {
     readonly listener: LedgerListener,
   ) {
     this.slab = new Slab(layoutFor(0, false, hasStats));
+    this.quotas = new Quotas(this.slab, () => listener.wallMs());
     this.loose = new LooseFlights(this.slab, (slot, count) => listener.looseLapsed(slot, count));
   }
 
@@ -112,7 +101,8 @@ export class Ledger {
       if (windowAt > at) this.bindingWindow = index;
       at = this.#later(at, windowAt, "window");
     }
-    if (rule.quota !== undefined) at = this.#later(at, this.quotaAt(slot, rule.quota, cost, nowUs), "quota");
+    if (rule.quota !== undefined)
+      at = this.#later(at, this.quotas.readyAt(slot, rule.quota, cost.quota, nowUs), "quota");
     if (isFollowed) at = this.#later(at, this.concurrencyAt(slot, nowUs), "concurrency");
     return at;
   }
@@ -152,7 +142,12 @@ export class Ledger {
     const { rule } = this.profileOf(slot);
     const { words } = this.slab.chunkOf(slot);
     const word = this.slab.wordOf(slot);
-    return rateReadyAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], (rule.burst - cost.rate) * rule.ratePerUs);
+    return rateReadyAt(
+      rule.rateCount,
+      words[word + OWED],
+      words[word + SEEN_US],
+      (rule.burst - cost.rate) * rule.ratePerUs,
+    );
   }
 
   windowAt(slot: number, index: number, cost: Cost, nowUs: number): number {
@@ -162,23 +157,6 @@ export class Ledger {
     const at = this.logs.readyAt(this.log(slot, index), rule.windows[index], nowUs, cost.window, pending);
     if (at !== Number.POSITIVE_INFINITY || holds?.first === undefined) return at;
     return holds.first.startedUs + rule.maxHoldUs + rule.windows[index].perUs;
-  }
-
-  quotaAt(slot: number, quota: QuotaRule, cost: Cost, nowUs: number): number {
-    if (this.quotaUsed(slot, quota) + cost.quota <= quota.count) return nowUs;
-    const wallMs = this.listener.wallMs();
-    const { words } = this.slab.chunkOf(slot);
-    const index = words[this.slab.wordOf(slot) + this.slab.layout.quotaAt];
-    const period = this.calendar.periodAt(quota, wallMs);
-    const endsAtMs = (index > period.index ? this.calendar.periodNumber(quota, index) : period).endsAtMs;
-    return nowUs + Math.max(1, Math.ceil((endsAtMs - wallMs) * 1000));
-  }
-
-  /** Units of the quota spent in its period. */
-  quotaUsed(slot: number, quota: QuotaRule): number {
-    const { words } = this.slab.chunkOf(slot);
-    const at = this.slab.wordOf(slot) + this.slab.layout.quotaAt;
-    return quotaUsed(words[at], words[at + 1], this.calendar.periodAt(quota, this.listener.wallMs()).index);
   }
 
   concurrencyAt(slot: number, nowUs: number): number {
@@ -225,7 +203,7 @@ export class Ledger {
       halves[half + UNITS] = (halves[half + UNITS] + cost.rate) & UNITS_MASK;
     }
     if (!rule.fromAnswer) this.logStart(slot, startedUs, cost.window);
-    const period = rule.quota === undefined ? -1 : this.#spendQuota(slot, rule.quota, cost.quota);
+    const period = rule.quota === undefined ? -1 : this.quotas.spend(slot, rule.quota, cost.quota);
     let hold: Hold | undefined;
     if (isFollowed) hold = this.#holdsOf(slot).add(slot, startedUs, cost.window, !rule.fromAnswer);
     else this.loose.begin(slot, nowUs);
@@ -245,8 +223,8 @@ export class Ledger {
     return taken.hold === undefined ? this.loose.isOpen(taken.startedUs, nowUs) : taken.hold.isLive;
   }
 
-  /** Frees the place of an open start. With `countFrom: "answer"` its gap and windows begin now, with `units`. */
-  end(taken: Taken, nowUs: number, units: number): void {
+  /** Frees the place of an open start. With `countFrom: "answer"` its gap and windows begin now, with `units`; undefined if it was never sent. */
+  end(taken: Taken, nowUs: number, units: number | undefined): void {
     if (taken.hold === undefined) this.loose.end(taken.slot, taken.startedUs, nowUs);
     else this.#endHold(taken.hold, nowUs, units);
   }
@@ -270,7 +248,7 @@ export class Ledger {
       words[word + LAST_US] = taken.previousUs;
     }
     if (taken.hold === undefined || taken.hold.isLogged) this.#adjustLogs(slot, taken.startedUs, -unused.window);
-    if (rule.quota !== undefined) this.#returnQuota(slot, taken.period, unused.quota);
+    if (rule.quota !== undefined) this.quotas.giveBack(slot, taken.period, unused.quota);
   }
 
   /** Frees the places of permits held past `maxHold`. */
@@ -296,7 +274,7 @@ export class Ledger {
     if (rule.gapUs !== 0 && this.gapAt(slot) > nowUs) return false;
     if (rule.rateCount !== 0 && this.owedAt(slot, nowUs) > 0) return false;
     if (rule.windows.some((_, index) => this.windowUsed(slot, index, nowUs) > 0)) return false;
-    return rule.quota === undefined || this.quotaUsed(slot, rule.quota) === 0;
+    return rule.quota === undefined || this.quotas.used(slot, rule.quota) === 0;
   }
 
   /** Drops everything a fresh key does not need, but its row. */
@@ -319,11 +297,6 @@ export class Ledger {
       this.probes.delete(slot);
     } else this.cooldowns.set(slot, state);
     this.setFlag(slot, HAS_COOLDOWN, state !== undefined);
-  }
-
-  clearQuota(slot: number): void {
-    const { quotaAt } = this.slab.layout;
-    if (quotaAt >= 0) this.slab.chunkOf(slot).words[this.slab.wordOf(slot) + quotaAt + 1] = 0;
   }
 
   setPause(slot: number, untilUs: number | undefined): void {
@@ -351,11 +324,11 @@ export class Ledger {
     return holds;
   }
 
-  #endHold(hold: Hold, atUs: number, units: number): void {
+  #endHold(hold: Hold, atUs: number, units: number | undefined): void {
     const holds = this.#holdsOf(hold.slot);
     holds.remove(hold);
-    if (!hold.isLogged && units > 0) {
-      this.logStart(hold.slot, atUs, units);
+    if (!hold.isLogged && units !== undefined) {
+      if (units > 0) this.logStart(hold.slot, atUs, units);
       holds.answeredUs = Math.max(holds.answeredUs, atUs);
     } else if (holds.count === 0 && holds.answeredUs === Number.NEGATIVE_INFINITY) this.holds.delete(hold.slot);
   }
@@ -373,21 +346,6 @@ export class Ledger {
     this.profileOf(slot).rule.windows.forEach((window, index) => {
       this.logs.adjust(this.log(slot, index), window, startedUs, change);
     });
-  }
-
-  #spendQuota(slot: number, quota: QuotaRule, units: number): number {
-    const { words } = this.slab.chunkOf(slot);
-    const at = this.slab.wordOf(slot) + this.slab.layout.quotaAt;
-    words[at + 1] = this.quotaUsed(slot, quota) + units;
-    words[at] = Math.max(words[at], this.calendar.periodAt(quota, this.listener.wallMs()).index);
-    return words[at];
-  }
-
-  #returnQuota(slot: number, period: number, units: number): void {
-    const { words } = this.slab.chunkOf(slot);
-    const at = this.slab.wordOf(slot) + this.slab.layout.quotaAt;
-    // What was spent in an earlier period has been forgiven already.
-    if (words[at] === period) words[at + 1] = Math.max(0, words[at + 1] - units);
   }
 
   /** The handle of a window's log. */

@@ -64,7 +64,7 @@ export class LocalLimiter implements Limiter {
   }
 
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
-    this.#engine.record(target, outcome, options);
+    this.#engine.settling.record(target, outcome, options);
   }
 
   async run<T>(target: Target, task: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
@@ -99,13 +99,18 @@ export class LocalLimiter implements Limiter {
   stats(target?: Target): Stats | Stats[] | undefined {
     const engine = this.#engine;
     const nowUs = engine.nowUs();
-    if (target === undefined) return allStats(engine, nowUs);
+    if (target === undefined) {
+      const rows = allStats(engine, nowUs);
+      engine.flush();
+      return rows;
+    }
     const { key } = engine.policy.resolve(target);
     const { hosts } = engine.keys;
     if (hosts.size > this.parts.keepStats && hosts.size <= SMALL_TABLE) engine.keys.sweepAll(nowUs);
     const slot = hosts.get(key);
     if (slot === undefined || this.parts.keepStats === 0) return undefined;
     const stats = hostStats(engine, key, slot, nowUs);
+    engine.flush();
     return stats.asked === 0 ? undefined : stats;
   }
 
@@ -113,7 +118,9 @@ export class LocalLimiter implements Limiter {
   statsNow(target: Target): Stats {
     const nowUs = this.#engine.nowUs();
     const { key, slots } = this.#engine.demand(target, nowUs);
-    return hostStats(this.#engine, key, slots[0], nowUs);
+    const stats = hostStats(this.#engine, key, slots[0], nowUs);
+    this.#engine.flush();
+    return stats;
   }
 
   explain(target: Target): Explanation {
@@ -144,12 +151,12 @@ export class LocalLimiter implements Limiter {
     if (target === undefined) {
       engine.queue.pausedUntilUs = untilUs;
       engine.refresh();
-      for (const lane of engine.queue.lanes.values()) engine.judgeDeadlines(lane.slots[0]);
+      for (const lane of engine.queue.lanes.values()) engine.departures.judgeDeadlines(lane.slots[0]);
     } else {
       const demand = engine.demand(target, nowUs);
       key = demand.key;
       engine.ledger.setPause(demand.slots[0], untilUs);
-      engine.judgeDeadlines(demand.slots[0]);
+      engine.departures.judgeDeadlines(demand.slots[0]);
       engine.queue.touch(demand.slots[0]);
     }
     engine.events.emit({ type: "pause", key, atMs: nowUs / 1000, untilMs: untilUs / 1000 });
@@ -177,7 +184,7 @@ export class LocalLimiter implements Limiter {
     return this.#cancelAll(this.#lanesOf(target), () => why);
   }
 
-  idle(target?: Target): Promise<void> {
+  async idle(target?: Target): Promise<void> {
     const key = target === undefined ? undefined : this.#engine.policy.resolve(target).key;
     return this.#quiet.whenIdle(key);
   }
@@ -241,7 +248,7 @@ export class LocalLimiter implements Limiter {
     for (const lane of lanes) {
       for (const waiter of [...lane.waiters()]) {
         if (!waiter.isWaiting) continue;
-        this.#engine.cancel(waiter, reasonOf(lane));
+        this.#engine.departures.cancel(waiter, reasonOf(lane));
         cancelled += 1;
       }
     }
@@ -262,7 +269,7 @@ export class LocalLimiter implements Limiter {
     if (what === "all") {
       ledger.setCooldown(slot, undefined);
       ledger.setPause(slot, undefined);
-      ledger.clearQuota(slot);
+      ledger.quotas.clear(slot);
     }
     if (what !== "pacing") books.clear(slot, ledger.inFlight(slot, nowUs), queue.gateAt(slot)?.waiting ?? 0);
     queue.touch(slot);

@@ -2,10 +2,16 @@ import { statusMeaning } from "../core/answer.js";
 import type { HeadersLike, Outcome, OutcomeKind } from "../types.js";
 import { type Answer, NEUTRAL } from "./answers.js";
 
-/** Reads how long an answer asks to stay away from its headers, in whole microseconds; 0 when it does not say, undefined when it says that nothing remains. */
-export type HeaderReader = (headers: HeadersLike, wallMs: number) => number;
+/** Reads from headers how long an answer asks to stay away, in whole microseconds, 0 when it does not say; and whether it says that nothing remains. */
+export type HeaderReader = (
+  headers: HeadersLike,
+  wallMs: number,
+  status: number,
+) => { readonly retryAfterUs: number; readonly isExhausted: boolean };
 
 const KINDS: readonly OutcomeKind[] = ["success", "rate_limited", "server_error", "timeout", "unused"];
+
+const NOTHING_SAID = { retryAfterUs: 0, isExhausted: false };
 
 const WORDS: Readonly<Record<OutcomeKind, string>> = {
   success: "success",
@@ -27,9 +33,9 @@ export function readOutcome(outcome: Outcome | undefined, readHeaders: HeaderRea
   }
   const { status, headers } = outcome;
   if (!Number.isInteger(status)) throw new TypeError(`outcome.status must be a whole number; got ${String(status)}.`);
-  const retryAfterUs = headers === undefined ? 0 : readHeaders(headers, wallMs());
+  const { retryAfterUs, isExhausted } = headers === undefined ? NOTHING_SAID : readHeaders(headers, wallMs(), status);
   return {
-    kind: statusMeaning(status, retryAfterUs > 0),
+    kind: statusMeaning(status, retryAfterUs > 0 || isExhausted),
     retryAfterUs,
     because: withWait(String(status), retryAfterUs),
     scope: undefined,

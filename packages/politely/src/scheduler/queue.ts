@@ -30,6 +30,10 @@ export interface QueueOwner {
   grant(waiter: Waiter, spec: LaneSpec, nowUs: number): void;
   /** The waiter reached its deadline and has left its lane. */
   expire(waiter: Waiter, spec: LaneSpec, nowUs: number): void;
+  /** `alarmUs` has come. */
+  alarm(nowUs: number): void;
+  /** The queue is at rest until the next call or timer. */
+  flush(): void;
 }
 
 /**
@@ -45,6 +49,8 @@ export class Queue {
   waiting = 0;
   /** Nothing starts before this instant. */
   pausedUntilUs = Number.NEGATIVE_INFINITY;
+  /** When the owner wants to be called, waiters or not; Infinity for never. Set it before `run`. */
+  alarmUs = Number.POSITIVE_INFINITY;
   readonly #gates = new Map<number, Gate>();
   readonly #wakeUps = new Heap<Gate>((a, b) => a.readyUs < b.readyUs);
   #timer: unknown = undefined;
@@ -88,7 +94,7 @@ export class Queue {
     lane.add(waiter, priority);
     this.waiting += 1;
     for (const slot of lane.slots) this.#gate(slot).waiting += 1;
-    this.deadlines.add(waiter);
+    if (waiter.position < 0) this.deadlines.add(waiter);
     if (isNew) this.#park(lane, nowUs);
     else if (lane.head === waiter) this.#headChanged(lane);
   }
@@ -108,20 +114,27 @@ export class Queue {
     else if (wasHead) this.#headChanged(lane);
   }
 
-  /** Takes all lanes apart, lets `move` give each its new keys, and puts them together again. Call `run` afterwards. */
-  rebuild(move: (lane: Lane) => void, nowUs: number): void {
-    const lanes = [...this.lanes.values()];
-    for (const lane of lanes) this.#dissolve(lane);
-    for (const lane of lanes) {
-      if (lane.size === 0) continue;
-      move(lane);
-      this.lanes.set(lane.name, lane);
-      for (const slot of lane.slots) {
-        this.#join(lane, slot);
-        this.#gate(slot).waiting += lane.size;
-      }
+  /** Takes all lanes apart and puts every waiter where `place` says, in the old order and with the old turns. Call `run` afterwards. */
+  rebuild(place: (waiter: Waiter) => LaneSpec, nowUs: number): void {
+    const turns = new Map([...this.lanes].map(([name, { turnUs, turnSequence }]) => [name, { turnUs, turnSequence }]));
+    const everybody: { waiter: Waiter; priority: number }[] = [];
+    for (const lane of [...this.lanes.values()]) {
+      for (const waiter of lane.waiters()) everybody.push({ waiter, priority: waiter.level?.priority ?? 0 });
+      this.#dissolve(lane);
     }
-    for (const lane of this.lanes.values()) this.#park(lane, nowUs);
+    this.waiting = 0;
+    everybody.sort((a, b) => a.waiter.sequence - b.waiter.sequence);
+    for (const { waiter, priority } of everybody) {
+      waiter.lane?.remove(waiter);
+      const spec = place(waiter);
+      const isNew = !this.lanes.has(spec.name);
+      this.add(waiter, priority, spec, nowUs);
+      const lane = this.lanes.get(spec.name);
+      const turn = turns.get(spec.name);
+      if (!isNew || lane === undefined || turn === undefined) continue;
+      Object.assign(lane, turn);
+      lane.gate?.parked.update(lane);
+    }
   }
 
   /** Looks again at those stopped at a key, since something about it has changed. Call `run` afterwards. */
@@ -140,6 +153,7 @@ export class Queue {
       this.#isPumping = false;
     }
     this.#arm();
+    this.owner.flush();
   }
 
   #pump(): void {
@@ -151,8 +165,9 @@ export class Queue {
         continue;
       }
       const overdue = this.deadlines.due(nowUs);
-      if (overdue === undefined) return;
-      this.#expire(overdue, nowUs);
+      if (overdue !== undefined) this.#expire(overdue, nowUs);
+      else if (nowUs >= this.alarmUs) this.owner.alarm(nowUs);
+      else return;
     }
   }
 
@@ -314,7 +329,8 @@ export class Queue {
 
   #arm(): void {
     const nextUs = this.#nextUs();
-    if (nextUs === this.#timerUs) return;
+    // A timer that fires too early only looks once more, so one that is set already is left alone.
+    if (this.#timerUs <= nextUs && nextUs !== Number.POSITIVE_INFINITY) return;
     if (this.#timer !== undefined) this.clock.clearTimer(this.#timer);
     this.#timerUs = nextUs;
     this.#timer =
@@ -328,12 +344,11 @@ export class Queue {
   }
 
   #nextUs(): number {
-    if (this.waiting === 0) return Number.POSITIVE_INFINITY;
+    if (this.waiting === 0) return this.alarmUs;
     const nowUs = this.owner.nowUs();
     const startUs = Math.max(this.#wakeUps.peek()?.readyUs ?? Number.POSITIVE_INFINITY, this.pausedUntilUs, nowUs);
-    const nextUs = Math.min(startUs, this.deadlines.nextUs);
-    // Somebody waits for an answer or for `resume`: the process stays. The same instant again, so that the timer is left alone.
-    if (nextUs === Number.POSITIVE_INFINITY) return this.#timerUs < Number.POSITIVE_INFINITY && this.#timerUs > nowUs ? this.#timerUs : nowUs + FAR_US;
-    return nextUs;
+    const nextUs = Math.min(startUs, this.deadlines.nextUs, this.alarmUs);
+    // Somebody waits for an answer or for `resume`: the process stays.
+    return nextUs === Number.POSITIVE_INFINITY ? nowUs + FAR_US : nextUs;
   }
 }

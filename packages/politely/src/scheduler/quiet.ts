@@ -20,15 +20,30 @@ export class Quiet {
     return new Promise((resolve) => {
       this.#pending.push({ isQuiet, resolve });
       this.engine.onQuiet = () => this.#look();
+      this.#setAlarm();
+      this.engine.queue.run();
     });
   }
 
   #look(): void {
     const done = this.#pending.filter(({ isQuiet }) => isQuiet());
-    if (done.length === 0) return;
-    this.#pending = this.#pending.filter((each) => !done.includes(each));
+    if (done.length > 0) this.#pending = this.#pending.filter((each) => !done.includes(each));
     if (this.#pending.length === 0) this.engine.onQuiet = undefined;
     for (const { resolve } of done) resolve();
+    this.#setAlarm();
+  }
+
+  /** A permit that is never released ends by itself: whoever waits for rest must be told then. */
+  #setAlarm(): void {
+    const { queue, ledger } = this.engine;
+    let alarmUs = Number.POSITIVE_INFINITY;
+    if (this.#pending.length > 0) {
+      alarmUs = ledger.loose.lapseAt(this.engine.nowUs());
+      for (const [slot, { first }] of ledger.holds) {
+        if (first !== undefined) alarmUs = Math.min(alarmUs, first.startedUs + ledger.profileOf(slot).rule.maxHoldUs);
+      }
+    }
+    queue.alarmUs = alarmUs;
   }
 
   #isIdle(key: string): boolean {

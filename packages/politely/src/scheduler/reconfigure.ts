@@ -4,7 +4,7 @@ import type { CompiledPolicy } from "../policy/types.js";
 import { costOf, demandOfKey } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { OVERFLOW_KEY } from "./keys.js";
-import type { Lane } from "./lane.js";
+import type { Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";
 import { type Profile, Profiles } from "./profile.js";
 import { OWED, PROFILE, SEEN_US } from "./slab.js";
@@ -26,9 +26,27 @@ export function reconfigure(engine: Engine, policy: CompiledPolicy, nowUs: numbe
   for (const [key, slot] of keys.hosts) move(slot, () => policy.hostRule(key).rule);
   // A scope that the policy no longer knows keeps its rule until those in flight are back.
   for (const [name, slot] of keys.scopes) move(slot, (from) => scopeRule(policy, name) ?? from.rule);
-  queue.rebuild((lane) => moveLane(engine, lane, nowUs), nowUs);
+  const misfits: { waiter: Waiter; error: unknown }[] = [];
+  queue.rebuild((waiter) => {
+    const demand = demandOfKey(policy, keys, waiter.target, nowUs, true);
+    try {
+      waiter.cost = costOf(ledger, demand, waiter.costInput);
+    } catch (error) {
+      misfits.push({ waiter, error });
+    }
+    return demand;
+  }, nowUs);
+  for (const { waiter, error } of misfits) {
+    engine.departures.refuseWaiter(
+      waiter,
+      error,
+      "POLITELY_POLICY",
+      Number.POSITIVE_INFINITY,
+      "its cost no longer fits",
+    );
+  }
   engine.refresh();
-  for (const lane of queue.lanes.values()) engine.judgeDeadlines(lane.slots[0]);
+  for (const lane of queue.lanes.values()) engine.departures.judgeDeadlines(lane.slots[0]);
   queue.run();
 }
 
@@ -37,20 +55,6 @@ function scopeRule(policy: CompiledPolicy, name: string): Rule | undefined {
   if (name === "global") return policy.global;
   const [kind, first, second] = name.split("\n");
   return kind === "intent" ? policy.hostRule(first).intents.get(second) : policy.scopeRule(first);
-}
-
-function moveLane(engine: Engine, lane: Lane, nowUs: number): void {
-  const { policy, keys, ledger } = engine;
-  const demand = demandOfKey(policy, keys, lane, nowUs, true);
-  lane.slots = demand.slots;
-  lane.scopeNames = demand.scopeNames;
-  for (const waiter of [...lane.waiters()]) {
-    try {
-      waiter.cost = costOf(ledger, demand, waiter.costInput);
-    } catch (error) {
-      engine.refuseWaiter(waiter, error, "POLITELY_POLICY", Number.POSITIVE_INFINITY, "its cost no longer fits");
-    }
-  }
 }
 
 function convertRow(ledger: Ledger, slot: number, from: Rule, to: Rule, nowUs: number): void {
@@ -87,7 +91,8 @@ function convertWindows(ledger: Ledger, slot: number, from: Rule, to: Rule, nowU
     return lastUs + window.perUs > nowUs ? ledger.logs.append(NO_LOG, window, lastUs, 1) : NO_LOG;
   });
   for (const { handle } of old) ledger.logs.release(handle);
-  for (let index = 0; index < ledger.slab.layout.windowCount; index++) ledger.setLog(slot, index, logs[index] ?? NO_LOG);
+  for (let index = 0; index < ledger.slab.layout.windowCount; index++)
+    ledger.setLog(slot, index, logs[index] ?? NO_LOG);
   const holds = ledger.holds.get(slot);
   if (!from.fromAnswer || to.fromAnswer || holds === undefined) return;
   // Those in flight would have been logged at their answers; now they count from their starts.
@@ -99,13 +104,9 @@ function convertWindows(ledger: Ledger, slot: number, from: Rule, to: Rule, nowU
 }
 
 function convertQuota(ledger: Ledger, slot: number, from: Rule, to: Rule): void {
-  const { quotaAt } = ledger.slab.layout;
-  if (quotaAt < 0 || to.quota === undefined) return;
-  const { words } = ledger.slab.chunkOf(slot);
-  const at = ledger.slab.wordOf(slot) + quotaAt;
+  if (to.quota === undefined) return;
   if (from.quota !== undefined && from.quota.per === to.quota.per && from.quota.timeZone === to.quota.timeZone) return;
   // Another calendar: what was spent in the period that ends now is carried into the one that begins.
-  const used = from.quota === undefined ? 0 : ledger.quotaUsed(slot, from.quota);
-  words[at] = ledger.calendar.periodAt(to.quota, ledger.listener.wallMs()).index;
-  words[at + 1] = used;
+  const used = from.quota === undefined ? 0 : ledger.quotas.used(slot, from.quota);
+  ledger.quotas.restart(slot, to.quota, used);
 }

@@ -194,6 +194,9 @@ function copyRow(from: Chunk, before: Layout, to: Chunk, after: Layout, row: num
     to.words.set(from.words.subarray(source + before.quotaAt, source + before.quotaAt + 2), target + after.quotaAt);
   }
   if (before.statsAt >= 0 && after.statsAt >= 0) {
-    to.words.set(from.words.subarray(source + before.statsAt, source + before.statsAt + STATS_WORDS), target + after.statsAt);
+    to.words.set(
+      from.words.subarray(source + before.statsAt, source + before.statsAt + STATS_WORDS),
+      target + after.statsAt,
+    );
   }
 }

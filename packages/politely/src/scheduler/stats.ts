@@ -67,14 +67,18 @@ function foldedStats(engine: Engine, nowUs: number): Stats {
       inFlight += ledger.inFlight(slot, nowUs);
     }
   }
-  return new Snapshot(FOLDED_HOST, { ...books.folded }, {
-    lastUs: Number.NEGATIVE_INFINITY,
-    inFlight,
-    waiting: options.keepStats === 0 ? queue.waiting : 0,
-    cooldownMs: 0,
-    windows: [],
-    foldedHosts: books.foldedHosts,
-  });
+  return new Snapshot(
+    FOLDED_HOST,
+    { ...books.folded },
+    {
+      lastUs: Number.NEGATIVE_INFINITY,
+      inFlight,
+      waiting: options.keepStats === 0 ? queue.waiting : 0,
+      cooldownMs: 0,
+      windows: [],
+      foldedHosts: books.foldedHosts,
+    },
+  );
 }
 
 /** Statistics as they were when asked for. */
@@ -131,7 +135,7 @@ export class Snapshot implements Stats {
     this.expired = counts.expired;
     this.released = counts.released;
     this.lapsed = counts.lapsed;
-    if (present.lastRequestAt !== undefined) this.lastRequestAt = present.lastRequestAt;
+    if (present.lastRequestAt !== undefined && granted > 0) this.lastRequestAt = present.lastRequestAt;
     if (present.tokens !== undefined) this.tokens = present.tokens;
     if (present.windows.length > 0) this.window = present.windows[0];
     if (present.foldedHosts !== undefined) this.foldedHosts = present.foldedHosts;

@@ -12,6 +12,15 @@ export function answerOfError(error: unknown): Outcome | undefined {
 
 function answerIn(value: unknown): Outcome | undefined {
   if (typeof value !== "object" || value === null) return undefined;
+  try {
+    return statusIn(value);
+  } catch {
+    // A getter that throws says nothing about the request.
+    return undefined;
+  }
+}
+
+function statusIn(value: object): Outcome | undefined {
   const { status, headers, response } = value as { status?: unknown; headers?: unknown; response?: unknown };
   if (typeof status !== "number" || !Number.isInteger(status) || status < 100 || status > 999) return undefined;
   const usable = headersIn(headers) ?? headersIn((response as { headers?: unknown } | null | undefined)?.headers);

@@ -99,7 +99,7 @@ describe("readRetryAfterUs", () => {
 });
 
 describe("readRetryAfterUs, field by field", () => {
-  it.each<[string, HeadersLike, number]>([
+  it.each<[string, Readonly<Record<string, string | number | string[]>>, number]>([
     ["milliseconds", { "retry-after-ms": "1500" }, 1_500_000],
     ["parts of a millisecond, rounded up", { "Retry-After-Ms": "0.0001" }, 1],
     ["an exact decimal", { "retry-after-ms": "0.3" }, 300],
@@ -111,7 +111,7 @@ describe("readRetryAfterUs, field by field", () => {
     ["Unix time", { "x-retry-after": String(wallSeconds + 9) }, 9_000_000],
     ["Unix time with decimals", { "x-retry-after": `${wallSeconds + 9}.25` }, 9_250_000],
     ["Unix time in milliseconds", { "x-ratelimit-retry-after": String(wallMs + 9_001) }, 9_001_000],
-    ["Unix time on two lines", { "x-retry-after": [wallSeconds + 3, wallSeconds + 8] }, 8_000_000],
+    ["Unix time on two lines", { "x-retry-after": [`${wallSeconds + 3}`, `${wallSeconds + 8}`] }, 8_000_000],
     ["a vendor's date", { "x-retry-after": "Sun, 01 Mar 2026 00:00:05 GMT" }, 5_000_000],
     ["Retry-After, never Unix time", { "retry-after": "1000000000" }, 1_000_000_000_000_000],
   ])("reads %s", (_title, headers, us) => {
@@ -167,7 +167,13 @@ describe("readRetryAfterUs and the clock of the server", () => {
 
 describe("readRetryAfterUs, for any input", () => {
   const name = fc.constantFrom(
-    ...["retry-after-ms", "Retry-After", "retry-after", "X-Retry-After", "X-RateLimit-Retry-After", "Date", "get"],
+    "retry-after-ms",
+    "Retry-After",
+    "retry-after",
+    "X-Retry-After",
+    "X-RateLimit-Retry-After",
+    "Date",
+    "get",
   );
   const text = fc.oneof(
     fc.string(),

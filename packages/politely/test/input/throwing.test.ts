@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Logger } from "../../src/index.js";
+import type { LimiterEvent, Logger } from "../../src/index.js";
 import { limit, politely } from "../../src/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
 import { expectBooks, failure, granted, keyRig, many, rig, startsOf, track } from "../verbs/support.js";
@@ -38,7 +38,8 @@ describe("code of the caller that throws", () => {
 
   it("a listener that returns a rejected promise is ignored too", async () => {
     const { limiter } = rig();
-    limiter.subscribe(() => Promise.reject(new Error("boom")) as unknown as void);
+    const listener: (event: LimiterEvent) => unknown = () => Promise.reject(new Error("boom"));
+    limiter.subscribe(listener);
     expect((await limiter.acquire("a.org")).waitedMs).toBe(0);
   });
 
@@ -76,10 +77,7 @@ describe("code of the caller that throws", () => {
 
   it("tasks that throw in every way give their place back and disturb no other", async () => {
     const { clock, limiter } = keyRig({ concurrency: 2 });
-    const hostile = {
-      // oxlint-disable-next-line unicorn/no-thenable
-      then: (_resolve: unknown, reject: (error: unknown) => void) => reject(new Error("thenable")),
-    } as unknown as PromiseLike<string>;
+    const hostile = new Proxy({}, { get: explode });
     const getter = {
       get status(): number {
         throw new Error("getter");

@@ -100,21 +100,25 @@ describe("L11 no gift", () => {
         const clock = new VirtualClock();
         const limiter = limit(toLimits({ rate: first }), { clock });
         const bucket = new ReferenceBucket(first);
-        let changes = 0;
+        let current = first;
+        // Each change may round the debt up by less than one unit-microsecond of the new bucket, in lowest terms.
+        let slackUnits = 0;
         for (const { afterUs, rate: changed } of steps) {
           await clock.advance(afterUs / 1000);
           const nowUs = toUs(clock.now());
           if (changed !== undefined) {
             limiter.configure(toLimits({ rate: changed }));
             bucket.change(changed, nowUs);
-            changes += 1;
+            slackUnits += greatestDivisor(changed.count, changed.perUs) / changed.perUs;
+            current = changed;
             continue;
           }
-          // Each change may round the debt up by less than one unit-microsecond.
           const earliestUs = bucket.readyAt(nowUs);
           const waitUs = toUs(limiter.check().waitMs);
           expect(nowUs + waitUs).toBeGreaterThanOrEqual(earliestUs);
-          expect(nowUs + waitUs).toBeLessThanOrEqual(earliestUs + changes);
+          expect(nowUs + waitUs).toBeLessThanOrEqual(
+            earliestUs + Math.ceil((slackUnits * current.perUs) / current.count),
+          );
           if (limiter.tryAcquire() !== undefined) bucket.take(nowUs);
         }
       }),
@@ -227,4 +231,8 @@ function withoutConfigure(script: Script): Script {
     afterUs,
     step: step.kind === "configure" ? { kind: "look", host: "a.example" } : step,
   }));
+}
+
+function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b);
 }

@@ -1,12 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DeadlineError, limit, politely, QueueFullError, type Stats } from "../../src/index.js";
+import {
+  DeadlineError,
+  type Limits,
+  limit,
+  type PolicyInput,
+  politely,
+  QueueFullError,
+  type Stats,
+} from "../../src/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
 import { drained } from "../oracle/script.js";
 import { anyEnding, anyScript } from "./arbitraries.js";
 import { play, type Run, waitingCalls } from "./play.js";
 import { seeded } from "./seeded.js";
-import { anyWorld, toPolicy, worldCost, worldHosts, worldScopes } from "./worlds.js";
+import { anyWorld, toPolicy, type World, worldCost, worldHosts, worldScopes } from "./worlds.js";
 
 const columns = [
   "asked",
@@ -21,39 +29,54 @@ const columns = [
 ] as const;
 type Books = Record<(typeof columns)[number], number>;
 
+/** A world, everything a script can hold, and bounds small enough to be met. */
+const anyHistory = anyWorld({ quota: true }).chain((world) =>
+  fc.record({
+    world: fc.constant(world),
+    script: anyScript({
+      hosts: worldHosts,
+      scopes: worldScopes,
+      maxCost: worldCost(world),
+      priorities: true,
+      maxWaits: true,
+      tries: true,
+      looks: true,
+      cancels: true,
+      stalls: true,
+      walls: true,
+      outside: true,
+      endings: anyEnding,
+      policies: 2,
+      maxLength: 60,
+    }).map((body) => drained(body, 8, 3_000_000)),
+    keepStats: fc.constantFrom(0, 1, 2, 100_000),
+    maxQueue: fc.constantFrom(1, 2, 100_000),
+    maxHold: fc.constantFrom(1000, 20_000, 600_000),
+  }),
+);
+
 describe("L13 books balance", () => {
   it("balances after every step, per host and in total, and agrees with what callers saw", async () => {
-    const scene = anyWorld({ quota: true }).chain((world) =>
-      fc.tuple(
-        fc.constant(world),
-        anyScript({
-          hosts: worldHosts,
-          scopes: worldScopes,
-          maxCost: worldCost(world),
-          priorities: true,
-          maxWaits: true,
-          tries: true,
-          looks: true,
-          cancels: true,
-          stalls: true,
-          walls: true,
-          outside: true,
-          endings: anyEnding,
-          policies: 2,
-          maxLength: 60,
-        }),
-        fc.record({ keepStats: fc.constantFrom(0, 1, 2, 100_000), maxKeys: fc.constantFrom(2, 1_000_000) }),
-        fc.constantFrom(1, 2, 100_000),
-        fc.constantFrom(1000, 20_000, 600_000),
-      ),
-    );
     await fc.assert(
-      fc.asyncProperty(scene, async ([world, body, options, maxQueue, maxHold]) => {
-        const policy = toPolicy(world);
-        const shorter = { ...policy, default: { ...policy.default, maxQueue, maxHold } };
-        await play(drained(body, 8, 3_000_000), { policies: [shorter, policy], options, onStep: checkBooks });
+      fc.asyncProperty(anyHistory, async ({ world, script, keepStats, maxQueue, maxHold }) => {
+        await play(script, {
+          policies: policiesOf(world, { maxQueue, maxHold }),
+          options: { keepStats },
+          onStep: checkBooks,
+        });
       }),
       seeded(150),
+    );
+  });
+
+  it("balances as well when most hosts are beyond maxKeys", async () => {
+    await fc.assert(
+      fc.asyncProperty(anyHistory, fc.integer({ min: 1, max: 2 }), async (history, maxKeys) => {
+        const { world, script, keepStats, maxQueue, maxHold } = history;
+        const options = { keepStats, maxKeys };
+        await play(script, { policies: policiesOf(world, { maxQueue, maxHold }), options, onStep: checkBooks });
+      }),
+      seeded(100),
     );
   });
 
@@ -98,6 +121,11 @@ describe("L13 books balance", () => {
     }
   });
 });
+
+function policiesOf(world: World, bounds: Pick<Limits, "maxQueue" | "maxHold">): PolicyInput[] {
+  const policy = toPolicy(world);
+  return [{ ...policy, default: { ...policy.default, ...bounds } }, policy];
+}
 
 function checkBooks(run: Run): void {
   const rows = run.limiter.stats();

@@ -73,7 +73,7 @@ describe("close", () => {
   it("can be called again and again", async () => {
     const { limiter } = keyRig({ minDelay: 1 });
     await Promise.all([limiter.close(), limiter.close(), limiter.close({ drain: true })]);
-    await limiter.close();
+    await expect(limiter.close()).resolves.toBeUndefined();
   });
 
   it("does not wait for what is in flight, which may still be released", async () => {

@@ -85,7 +85,7 @@ export function failure(promise: Promise<unknown>): Promise<unknown> {
 }
 
 /** When each permit started, in whole microseconds given as milliseconds. */
-export async function startsOf(permits: readonly (Permit | Promise<Permit>)[]): Promise<number[]> {
+export async function startsOf(permits: readonly Promise<Permit>[]): Promise<number[]> {
   const granted = await Promise.all(permits);
   return granted.map((permit) => exact(permit.startedAtMs));
 }
@@ -140,4 +140,14 @@ export function only<Type extends LimiterEvent["type"]>(
 export function granted(permit: Permit | undefined): Permit {
   if (permit === undefined) throw new Error("a permit was expected");
   return permit;
+}
+
+/** Rows for `it.each`: each value with how it is written, so that titles tell NaN from null. */
+export function rows(values: readonly unknown[]): [string, unknown][] {
+  return values.map((value) => [shown(value), value]);
+}
+
+function shown(value: unknown): string {
+  if (typeof value === "function") return "a function";
+  return typeof value === "number" || value === undefined ? `${value}` : JSON.stringify(value);
 }
