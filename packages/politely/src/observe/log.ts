@@ -33,7 +33,13 @@ export function logEvents(logger: Logger): (event: LimiterEvent) => void {
           );
         }
         break;
-      default:
+      case "probe":
+      case "release":
+      case "refuse":
+      case "cancel":
+      case "evict":
+      case "outage":
+        break;
     }
   };
 }

@@ -142,9 +142,9 @@ export class Books {
 
   /** Adds a row's counts to the folded ones, before the row goes. */
   fold(slot: number): void {
+    this.foldedHosts += 1;
     const counts = this.read(slot);
     if (counts === undefined) return;
-    this.foldedHosts += 1;
     for (const name of Object.keys(PLACES) as (keyof typeof PLACES)[]) this.folded[name] += counts[name];
     this.folded.asked += counts.asked;
     this.folded.granted += counts.granted;

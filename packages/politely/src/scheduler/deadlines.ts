@@ -1,18 +1,19 @@
 import { Heap } from "./heap.js";
-import type { Waiter } from "./lane.js";
+import type { Terms, Waiter } from "./lane.js";
 
 /** The waiters that must not wait for ever, soonest deadline first. Those that are done stay until half of all are, so that leaving costs nothing. */
 export class Deadlines {
-  readonly #heap = new Heap<Waiter>((a, b) => a.deadlineUs < b.deadlineUs);
+  readonly #heap = new Heap<Terms>((a, b) => a.deadlineUs < b.deadlineUs);
   #doneCount = 0;
 
-  add(waiter: Waiter): void {
-    if (waiter.deadlineUs !== Number.POSITIVE_INFINITY) this.#heap.push(waiter);
+  add(terms: Terms | undefined): void {
+    if (terms === undefined || terms.position >= 0 || terms.deadlineUs === Number.POSITIVE_INFINITY) return;
+    this.#heap.push(terms);
   }
 
   /** Says that a waiter is done. */
-  leave(waiter: Waiter): void {
-    if (waiter.position < 0) return;
+  leave(terms: Terms | undefined): void {
+    if (terms === undefined || terms.position < 0) return;
     this.#doneCount += 1;
     if (this.#doneCount * 2 <= this.#heap.size) return;
     this.#heap.filter((other) => other.isWaiting);
@@ -27,10 +28,10 @@ export class Deadlines {
   /** A waiter whose deadline has come. */
   due(nowUs: number): Waiter | undefined {
     const first = this.#first();
-    return first !== undefined && first.deadlineUs <= nowUs ? first : undefined;
+    return first !== undefined && first.deadlineUs <= nowUs ? first.waiter : undefined;
   }
 
-  #first(): Waiter | undefined {
+  #first(): Terms | undefined {
     for (;;) {
       const first = this.#heap.peek();
       if (first === undefined || first.isWaiting) return first;

@@ -1,8 +1,8 @@
 import type { CompiledPolicy, HostRule, ResolvedTarget } from "../policy/types.js";
 import type { AcquireOptions, Target } from "../types.js";
 import { type Keys, OVERFLOW_KEY } from "./keys.js";
-import type { LaneCost } from "./lane.js";
-import { type Cost, type Ledger, ONE } from "./ledger.js";
+import { costAt, type LaneCost } from "./lane.js";
+import { type Ledger, ONE } from "./ledger.js";
 import type { LaneSpec } from "./queue.js";
 
 /** A target with the rows it needs, and the rule of its host. */
@@ -62,7 +62,7 @@ export function costOf(ledger: Ledger, demand: Demand, input: AcquireOptions["co
   const cost = readCost(demand, input, 1);
   demand.slots.forEach((slot, index) => {
     const { rateMost, windowMost, quotaMost } = ledger.profileOf(slot);
-    const at = Array.isArray(cost) ? (cost as readonly Cost[])[index] : (cost as Cost);
+    const at = costAt(cost, index);
     const place = `${demand.scopeNames[index]} of "${demand.key}"`;
     if (at.rate > rateMost) throw tooMuch(at.rate, `burst is ${rateMost}`, place);
     if (at.window > windowMost) throw tooMuch(at.window, `its smallest window holds ${windowMost}`, place);

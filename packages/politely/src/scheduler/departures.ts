@@ -9,17 +9,18 @@ import type { LaneSpec } from "./queue.js";
 export class Departures {
   constructor(readonly engine: Engine) {}
 
-  /** Ends a wait from outside: the caller's signal, or `cancelWaiting`. */
-  cancel(waiter: Waiter, reason: unknown): void {
-    const { lane } = waiter;
-    if (lane === undefined) return;
-    const nowUs = this.engine.nowUs();
+  /** Ends a wait from outside: the caller's signal, or `cancelWaiting`. Run the queue after the last one. */
+  cancel(waiter: Waiter | undefined, reason: unknown): void {
+    const lane = waiter?.lane;
+    if (waiter === undefined || lane === undefined) return;
     this.#leave(waiter);
     this.engine.books.count(lane.slots[0], "cancelled");
     waiter.reject(reason);
     const { key } = lane;
-    this.engine.emit(() => ({ type: "cancel", key, atMs: nowUs / 1000, waitedMs: (nowUs - waiter.askedUs) / 1000 }));
-    this.engine.queue.run();
+    this.engine.emit(() => {
+      const nowUs = this.engine.nowUs();
+      return { type: "cancel", key, atMs: nowUs / 1000, waitedMs: (nowUs - waiter.askedUs) / 1000 };
+    });
     this.engine.onQuiet?.();
   }
 
@@ -41,8 +42,8 @@ export class Departures {
     const gate = this.engine.queue.gateAt(slot);
     if (gate === undefined) return;
     const nowUs = this.engine.nowUs();
-    for (const lane of [...gate.lanes]) {
-      for (const waiter of [...lane.waiters()]) {
+    for (const lane of Array.from(gate.lanes)) {
+      for (const waiter of lane.everybody()) {
         if (waiter.deadlineUs === Number.POSITIVE_INFINITY) continue;
         const atUs = earliestUs(this.engine, lane, waiter.cost, undefined, nowUs);
         if (atUs <= waiter.deadlineUs) continue;
@@ -56,7 +57,7 @@ export class Departures {
 
   /** Ends the wait of one that reached its deadline and has left its lane. */
   expire(waiter: Waiter, spec: LaneSpec, nowUs: number): void {
-    this.engine.signals.unwatch(waiter);
+    this.engine.signals.unwatch(waiter.terms);
     this.engine.books.count(spec.slots[0], "expired");
     const maxWaitMs = (waiter.deadlineUs - waiter.askedUs) / 1000;
     const atUs = earliestUs(this.engine, spec, waiter.cost, undefined, nowUs);
@@ -78,6 +79,6 @@ export class Departures {
 
   #leave(waiter: Waiter): void {
     this.engine.queue.remove(waiter);
-    this.engine.signals.unwatch(waiter);
+    this.engine.signals.unwatch(waiter.terms);
   }
 }

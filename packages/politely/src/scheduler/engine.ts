@@ -12,14 +12,14 @@ import type { Hold } from "./flight.js";
 import { earliestUs, reasonOf } from "./forecast.js";
 import { toUs } from "./instant.js";
 import { Keys } from "./keys.js";
-import { costAt, type LaneCost, Waiter } from "./lane.js";
-import { Ledger, type Taken } from "./ledger.js";
+import { costAt, type LaneCost, Terms, Waiter } from "./lane.js";
+import { Ledger, ONE, type Taken } from "./ledger.js";
 import type { HeaderReader } from "./outcome.js";
 import { HeldPermit } from "./permit.js";
 import { type LaneSpec, Queue } from "./queue.js";
 import { Settling } from "./settling.js";
 import { Signals } from "./signals.js";
-import { EPOCH, FLAGS, FLIGHT, HAS_COOLDOWN, LAST_US, OWED, PROFILE, SEEN_US, UNITS } from "./slab.js";
+import { EPOCH, FLAGS, FLIGHT, HAS_COOLDOWN, IS_IDLE, LAST_US, OWED, PROFILE, SEEN_US, UNITS } from "./slab.js";
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -52,7 +52,10 @@ export class Engine {
   readonly answers: Answers;
   readonly settling = new Settling(this);
   readonly departures = new Departures(this);
-  readonly signals = new Signals((waiter, reason) => this.departures.cancel(waiter, reason));
+  readonly signals = new Signals(
+    (terms, reason) => this.departures.cancel(terms.waiter, reason),
+    () => this.queue.run(),
+  );
   policy: CompiledPolicy;
   isClosed = false;
   /** Called whenever somebody stopped waiting or something stopped being in flight; undefined while nobody asks. */
@@ -61,6 +64,7 @@ export class Engine {
   isPlain = false;
   #hotKey = "";
   #hotSlot = -1;
+  #hotDemand: Demand | undefined = undefined;
   #lastUs = Number.NEGATIVE_INFINITY;
   #sequence = 0;
   #grants = 0;
@@ -100,6 +104,7 @@ export class Engine {
   /** Works out again which short cuts are open, after a change of policy, listeners or state of the whole. */
   refresh(): void {
     this.#hotKey = "";
+    this.#hotDemand = undefined;
     this.isPlain =
       !this.isClosed &&
       this.policy.hostIsKey &&
@@ -136,14 +141,14 @@ export class Engine {
   }
 
   grant(waiter: Waiter, spec: LaneSpec, nowUs: number): void {
-    this.signals.unwatch(waiter);
+    this.signals.unwatch(waiter.terms);
     waiter.resolve(this.#grant(spec, waiter.cost, waiter.askedUs, nowUs));
     this.onQuiet?.();
   }
 
   alarm(nowUs: number): void {
     this.queue.alarmUs = Number.POSITIVE_INFINITY;
-    for (const slot of [...this.ledger.holds.keys()]) this.ledger.lapse(slot, nowUs);
+    for (const slot of Array.from(this.ledger.holds.keys())) this.ledger.lapse(slot, nowUs);
     this.onQuiet?.();
   }
 
@@ -157,8 +162,11 @@ export class Engine {
       this.queue.pausedUntilUs = Number.NEGATIVE_INFINITY;
       this.refresh();
     }
+    const hot = this.#hotDemand;
+    if (hot !== undefined && hot.key === target && !this.ledger.hasFlag(hot.slots[0], IS_IDLE)) return hot;
     const demand = demandOf(this.policy, this.keys, target, nowUs);
     if (demand.host.exempt) this.options.onExempt(demand.key);
+    else if (demand.slots.length === 1 && demand.key === target) this.#hotDemand = demand;
     return demand;
   }
 
@@ -228,20 +236,19 @@ export class Engine {
 
   #maxWaitUs(demand: Demand, options: AcquireOptions | undefined): number {
     if (options?.maxWait !== undefined) return this.options.readMaxWait(options.maxWait);
-    return demand.slots.reduce(
-      (least, slot) => Math.min(least, this.ledger.profileOf(slot).rule.maxWaitUs),
-      Number.POSITIVE_INFINITY,
-    );
+    let leastUs = Number.POSITIVE_INFINITY;
+    for (const slot of demand.slots) leastUs = Math.min(leastUs, this.ledger.profileOf(slot).rule.maxWaitUs);
+    return leastUs;
   }
 
   /** Throws when the lane is full or the deadline cannot be met. */
   #refuseIfHopeless(demand: Demand, cost: LaneCost, priority: number, maxWaitUs: number, nowUs: number): void {
-    demand.slots.forEach((slot, index) => {
-      const { maxQueue } = this.ledger.profileOf(slot).rule;
-      if ((this.queue.gateAt(slot)?.waiting ?? 0) < maxQueue) return;
+    for (let index = 0; index < demand.slots.length; index++) {
+      const { maxQueue } = this.ledger.profileOf(demand.slots[index]).rule;
+      if ((this.queue.gateAt(demand.slots[index])?.waiting ?? 0) < maxQueue) continue;
       this.departures.refuse(demand, nowUs, "POLITELY_QUEUE_FULL", cost);
       throw new QueueFullError(index === 0 ? demand.key : demand.scopeNames[index], maxQueue);
-    });
+    }
     if (maxWaitUs === Number.POSITIVE_INFINITY) return;
     const atUs = earliestUs(this, demand, cost, priority, nowUs);
     if (atUs <= nowUs + maxWaitUs && maxWaitUs > 0) return;
@@ -259,12 +266,22 @@ export class Engine {
   ): Promise<Permit> {
     return new Promise((resolve, reject) => {
       this.#sequence += 1;
-      const waiter = new Waiter(nowUs, this.#sequence, cost, options?.cost, demand.target, deadlineUs, resolve, reject);
+      const waiter = new Waiter(
+        nowUs,
+        this.#sequence,
+        cost,
+        demand.target,
+        termsOf(options, deadlineUs),
+        resolve,
+        reject,
+      );
+      const { terms } = waiter;
+      if (terms !== undefined) terms.waiter = waiter;
       const announce = this.events.hasListeners
         ? this.#waitEvent(demand, cost, options?.priority ?? 0, nowUs)
         : undefined;
       this.queue.add(waiter, options?.priority ?? 0, demand, nowUs);
-      if (options?.signal !== undefined) this.signals.watch(options.signal, waiter);
+      if (options?.signal !== undefined && terms !== undefined) this.signals.watch(options.signal, terms);
       if (announce !== undefined) this.events.emit(announce);
       this.queue.run();
     });
@@ -284,16 +301,8 @@ export class Engine {
 
   #grant(spec: LaneSpec, cost: LaneCost, askedUs: number, nowUs: number): HeldPermit {
     const { slots, key } = spec;
-    const parts: Taken[] = [];
-    for (let index = 0; index < slots.length; index++) {
-      const part = this.ledger.take(slots[index], costAt(cost, index), nowUs, nowUs);
-      parts.push(part);
-      if (part.hold === undefined) continue;
-      part.hold.isHost = index === 0;
-      part.hold.label = index === 0 ? key : spec.scopeNames[index];
-    }
     const waitedUs = nowUs - askedUs;
-    const permit = new HeldPermit(this.settling, key, slots[0], nowUs, waitedUs, 0, undefined, parts, spec);
+    const permit = this.#take(spec, cost, nowUs, waitedUs);
     this.books.granted(slots[0], nowUs, waitedUs);
     if (this.events.hasListeners) {
       this.events.emit({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 });
@@ -303,6 +312,35 @@ export class Engine {
     }
     if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.keys.sweep(nowUs, SWEEP_COUNT);
     return permit;
+  }
+
+  #take(spec: LaneSpec, cost: LaneCost, nowUs: number, waitedUs: number): HeldPermit {
+    const { slots, key } = spec;
+    const first = this.ledger.take(slots[0], costAt(cost, 0), nowUs, nowUs);
+    if (slots.length === 1 && cost === ONE && first.hold === undefined && first.period < 0) {
+      const { unitsAfter, previousUs } = first;
+      return new HeldPermit(
+        this.settling,
+        key,
+        slots[0],
+        nowUs,
+        waitedUs,
+        unitsAfter,
+        previousUs,
+        undefined,
+        undefined,
+      );
+    }
+    const parts: Taken[] = [first];
+    for (let index = 1; index < slots.length; index++) {
+      parts.push(this.ledger.take(slots[index], costAt(cost, index), nowUs, nowUs));
+    }
+    parts.forEach(({ hold }, index) => {
+      if (hold === undefined) return;
+      hold.isHost = index === 0;
+      hold.label = index === 0 ? key : spec.scopeNames[index];
+    });
+    return new HeldPermit(this.settling, key, slots[0], nowUs, waitedUs, 0, undefined, parts, spec.scopeNames);
   }
 
   #holdLapsed(hold: Hold, nowUs: number): void {
@@ -315,6 +353,7 @@ export class Engine {
 
   #dropped(key: string, wasFolded: boolean): void {
     if (this.#hotKey === key) this.#hotKey = "";
+    if (this.#hotDemand?.key === key) this.#hotDemand = undefined;
     const atMs = this.#lastUs / 1000;
     if (wasFolded) this.emitLater(() => ({ type: "evict", key, atMs }));
   }
@@ -337,6 +376,12 @@ export class Engine {
   }
 }
 
+function termsOf(options: AcquireOptions | undefined, deadlineUs: number): Terms | undefined {
+  const isPlain =
+    options?.signal === undefined && options?.cost === undefined && deadlineUs === Number.POSITIVE_INFINITY;
+  return isPlain ? undefined : new Terms(deadlineUs, options?.cost);
+}
+
 function checkOptions(options: AcquireOptions | undefined): void {
   if (options === undefined) return;
   if (typeof options !== "object" || options === null)
@@ -346,7 +391,7 @@ function checkOptions(options: AcquireOptions | undefined): void {
     throw new RangeError(`priority must be a finite number; got ${String(priority)}.`);
   }
   if (signal !== undefined && typeof signal.addEventListener !== "function") {
-    throw new TypeError(`signal must be an AbortSignal; got ${String(signal)}.`);
+    throw new TypeError(`signal must be an AbortSignal; got ${typeof signal}.`);
   }
 }
 

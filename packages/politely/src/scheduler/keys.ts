@@ -78,12 +78,13 @@ export class Keys {
   sweep(nowUs: number, count = SWEEP_PER_KEY): void {
     this.#hostCursor ??= this.hosts.entries();
     for (let index = 0; index < count; index++) {
-      const { done, value } = this.#hostCursor.next();
-      if (done === true) {
+      const next = this.#hostCursor.next();
+      if (next.done === true) {
         this.#hostCursor = undefined;
         break;
       }
-      if (this.#owesNothing(value[1], nowUs)) this.#settle(value[0], value[1]);
+      const [key, slot] = next.value;
+      if (this.#owesNothing(slot, nowUs)) this.#settle(key, slot);
     }
     this.#sweepScopes(count, nowUs);
   }
@@ -102,9 +103,8 @@ export class Keys {
   }
 
   #settle(key: string, slot: number): void {
-    const asked = this.books.read(slot)?.asked ?? 0;
-    if (this.options.keepStats === 0 || asked === 0) {
-      this.#drop(key, slot, asked > 0);
+    if (this.options.keepStats === 0 || this.books.read(slot)?.asked === 0) {
+      this.#drop(key, slot, this.ledger.lastUs(slot) !== Number.NEGATIVE_INFINITY);
       return;
     }
     this.ledger.forget(slot);
@@ -153,16 +153,17 @@ export class Keys {
     if (this.scopes.size === 0) return;
     this.#scopeCursor ??= this.scopes.entries();
     for (let index = 0; index < count; index++) {
-      const { done, value } = this.#scopeCursor.next();
-      if (done === true) {
+      const next = this.#scopeCursor.next();
+      if (next.done === true) {
         this.#scopeCursor = undefined;
         return;
       }
-      if (!this.#owesNothing(value[1], nowUs)) continue;
-      if (value[0] === OVERFLOW_KEY) this.books.fold(value[1]);
-      this.scopes.delete(value[0]);
-      this.ledger.forget(value[1]);
-      this.ledger.slab.release(value[1]);
+      const [name, slot] = next.value;
+      if (!this.#owesNothing(slot, nowUs)) continue;
+      if (name === OVERFLOW_KEY) this.books.fold(slot);
+      this.scopes.delete(name);
+      this.ledger.forget(slot);
+      this.ledger.slab.release(slot);
     }
   }
 }

@@ -12,34 +12,52 @@ export type LaneCost = Cost | readonly Cost[];
 
 /** The cost at the lane's key number `index`. */
 export function costAt(cost: LaneCost, index: number): Cost {
-  return Array.isArray(cost) ? cost[index] : (cost as Cost);
+  return "rate" in cost ? cost : cost[index];
 }
 
 /** A request that waits. It holds a place in its lane, never a time. */
-export class Waiter implements Positioned {
-  /** In the heap of deadlines. */
-  position = -1;
-  isWaiting = true;
+export class Waiter {
   previous: Waiter | undefined = undefined;
   next: Waiter | undefined = undefined;
   level: Level | undefined = undefined;
+  /** Undefined once it no longer waits. */
   lane: Lane | undefined = undefined;
-  watch: SignalWatch | undefined = undefined;
-  watchPrevious: Waiter | undefined = undefined;
-  watchNext: Waiter | undefined = undefined;
 
   constructor(
     readonly askedUs: number,
     readonly sequence: number,
     public cost: LaneCost,
-    readonly costInput: AcquireOptions["cost"],
     /** What it asked for, in case the policy changes. */
     readonly target: ResolvedTarget,
-    /** Infinity: none. */
-    readonly deadlineUs: number,
+    /** Undefined for one that waits for as long as it takes, and costs one unit. */
+    readonly terms: Terms | undefined,
     readonly resolve: (permit: Permit) => void,
     readonly reject: (reason: unknown) => void,
   ) {}
+
+  /** Infinity: none. */
+  get deadlineUs(): number {
+    return this.terms?.deadlineUs ?? Number.POSITIVE_INFINITY;
+  }
+}
+
+/** What only some waiters have: a deadline, a signal, a cost of their own. Apart, so that the others stay small. */
+export class Terms implements Positioned {
+  /** In the heap of deadlines. */
+  position = -1;
+  waiter: Waiter | undefined = undefined;
+  watch: SignalWatch | undefined = undefined;
+  watchPrevious: Terms | undefined = undefined;
+  watchNext: Terms | undefined = undefined;
+
+  constructor(
+    readonly deadlineUs: number,
+    readonly cost: AcquireOptions["cost"],
+  ) {}
+
+  get isWaiting(): boolean {
+    return this.waiter?.lane !== undefined;
+  }
 }
 
 /** Those of one priority, in order of arrival. */
@@ -72,6 +90,8 @@ export class Lane implements Positioned {
   readonly scopes: readonly string[];
   readonly slots: readonly number[];
   readonly scopeNames: readonly string[];
+  /** The gates of its slots. */
+  gates: readonly Gate[] = [];
 
   constructor(
     spec: LaneSpec,
@@ -137,11 +157,13 @@ export class Lane implements Positioned {
     } else if (previous === undefined && this.#levels.size > 1) this.#levels.update(level);
   }
 
-  /** Everybody, in no particular order. */
-  *waiters(): Generator<Waiter> {
+  /** Everybody, in no particular order, as a list that stays the same when they leave. */
+  everybody(): Waiter[] {
+    const waiters: Waiter[] = [];
     for (const level of this.#levels.items) {
-      for (let waiter = level.first; waiter !== undefined; waiter = waiter.next) yield waiter;
+      for (let waiter = level.first; waiter !== undefined; waiter = waiter.next) waiters.push(waiter);
     }
+    return waiters;
   }
 
   /** Those who certainly start before a newcomer of that priority. Costs that differ by key count as 1, so that this is a lower bound. */

@@ -12,6 +12,7 @@ import type {
   ResetWhat,
   Target,
 } from "../types.js";
+import type { Demand } from "./demand.js";
 import { Engine, type EngineOptions } from "./engine.js";
 import { causesOf, earliestUs } from "./forecast.js";
 import type { Lane } from "./lane.js";
@@ -57,10 +58,8 @@ export class LocalLimiter implements Limiter {
     const nowUs = engine.nowUs();
     const demand = engine.demand(target, nowUs);
     if (engine.queue.canStart(demand, ONE, nowUs)) return { proceed: true, waitMs: 0 };
-    const waitMs = (earliestUs(engine, demand, ONE, 0, nowUs) - nowUs) / 1000;
     const causes = causesOf(engine, demand, ONE, 0, nowUs);
-    const reason = causes[0]?.message ?? "others are ahead";
-    return { proceed: false, waitMs: waitMs > 0 ? waitMs : ANSWER_WAIT_MS, reason };
+    return { proceed: false, waitMs: this.#waitMs(demand, nowUs), reason: causes[0]?.message ?? "others are ahead" };
   }
 
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
@@ -133,8 +132,7 @@ export class LocalLimiter implements Limiter {
       return { key, proceed: true, waitMs: 0, ahead, origin: host.origin, causes: [] };
     }
     const causes = causesOf(engine, demand, ONE, 0, nowUs);
-    const waitMs = Math.max(ANSWER_WAIT_MS / 1000, (earliestUs(engine, demand, ONE, 0, nowUs) - nowUs) / 1000);
-    return { key, proceed: false, waitMs, ahead, origin: host.origin, causes };
+    return { key, proceed: false, waitMs: this.#waitMs(demand, nowUs), ahead, origin: host.origin, causes };
   }
 
   elapsedMs(target: Target): number {
@@ -233,6 +231,11 @@ export class LocalLimiter implements Limiter {
     for (const { path, message } of policy.warnings) events.emit({ type: "warn", key: path, atMs, message });
   }
 
+  #waitMs(demand: Demand, nowUs: number): number {
+    const waitUs = earliestUs(this.#engine, demand, ONE, 0, nowUs) - nowUs;
+    return waitUs > 0 ? waitUs / 1000 : ANSWER_WAIT_MS;
+  }
+
   #lanesOf(target: Target | undefined): Lane[] {
     const { queue, policy, keys } = this.#engine;
     if (target === undefined) return [...queue.lanes.values()];
@@ -246,12 +249,13 @@ export class LocalLimiter implements Limiter {
   #cancelAll(lanes: readonly Lane[], reasonOf: (lane: Lane) => unknown): number {
     let cancelled = 0;
     for (const lane of lanes) {
-      for (const waiter of [...lane.waiters()]) {
-        if (!waiter.isWaiting) continue;
+      for (const waiter of lane.everybody()) {
+        if (waiter.lane === undefined) continue;
         this.#engine.departures.cancel(waiter, reasonOf(lane));
         cancelled += 1;
       }
     }
+    this.#engine.queue.run();
     return cancelled;
   }
 

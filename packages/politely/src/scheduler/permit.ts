@@ -1,7 +1,6 @@
 import type { Outcome, Permit, ReleaseOptions } from "../types.js";
 import type { Hold } from "./flight.js";
 import { type Cost, ONE, type Taken } from "./ledger.js";
-import type { LaneSpec } from "./queue.js";
 
 /** Who takes permits back. */
 export interface PermitOwner {
@@ -29,7 +28,8 @@ export class HeldPermit implements Permit, Taken {
     readonly unitsAfter: number,
     readonly previousUs: number | undefined,
     readonly parts: readonly Taken[] | undefined,
-    readonly spec: LaneSpec | undefined,
+    /** What the records in `parts` stand for. */
+    readonly partNames: readonly string[] | undefined,
   ) {}
 
   get startedAtMs(): number {
@@ -40,9 +40,8 @@ export class HeldPermit implements Permit, Taken {
     return this.waitedUs / 1000;
   }
 
-  /** What the records in `parts` stand for. */
   get scopeNames(): readonly string[] {
-    return this.spec?.scopeNames ?? HOST_ONLY;
+    return this.partNames ?? HOST_ONLY;
   }
 
   get cost(): Cost {

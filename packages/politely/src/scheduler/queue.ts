@@ -73,11 +73,12 @@ export class Queue {
   /** Whether a request may start now without passing anybody. Changes nothing. */
   canStart(spec: LaneSpec, cost: LaneCost, nowUs: number): boolean {
     if (nowUs < this.pausedUntilUs || this.lanes.has(spec.name)) return false;
-    return spec.slots.every((slot, index) => {
-      const gate = this.#gates.get(slot);
+    for (let index = 0; index < spec.slots.length; index++) {
+      const gate = this.#gates.get(spec.slots[index]);
       if (gate !== undefined && (gate.parked.size > 0 || gate.reservedFor !== undefined)) return false;
-      return this.ledger.readyAt(slot, costAt(cost, index), nowUs) <= nowUs;
-    });
+      if (this.ledger.readyAt(spec.slots[index], costAt(cost, index), nowUs) > nowUs) return false;
+    }
+    return true;
   }
 
   /** Puts a waiter at the end of its priority's line. Call `run` afterwards. */
@@ -89,27 +90,26 @@ export class Queue {
       const turn = { us: nowUs, sequence: this.#turns };
       lane = new Lane(spec, this.ageingUs, turn);
       this.lanes.set(spec.name, lane);
-      for (const slot of lane.slots) this.#join(lane, slot);
+      this.#join(lane);
     }
     lane.add(waiter, priority);
     this.waiting += 1;
-    for (const slot of lane.slots) this.#gate(slot).waiting += 1;
-    if (waiter.position < 0) this.deadlines.add(waiter);
+    for (const gate of lane.gates) gate.waiting += 1;
+    this.deadlines.add(waiter.terms);
     if (isNew) this.#park(lane, nowUs);
     else if (lane.head === waiter) this.#headChanged(lane);
   }
 
   /** Takes a waiter out of its lane. The others stand as if it had never been there. Call `run` afterwards. */
   remove(waiter: Waiter): void {
-    const { lane } = waiter;
+    const { lane, terms } = waiter;
     if (lane === undefined) return;
     const wasHead = lane.head === waiter;
     lane.remove(waiter);
-    waiter.isWaiting = false;
     waiter.lane = undefined;
-    this.deadlines.leave(waiter);
+    if (terms !== undefined) this.deadlines.leave(terms);
     this.waiting -= 1;
-    for (const slot of lane.slots) this.#gate(slot).waiting -= 1;
+    for (const gate of lane.gates) gate.waiting -= 1;
     if (lane.size === 0) this.#dissolve(lane);
     else if (wasHead) this.#headChanged(lane);
   }
@@ -118,8 +118,8 @@ export class Queue {
   rebuild(place: (waiter: Waiter) => LaneSpec, nowUs: number): void {
     const turns = new Map([...this.lanes].map(([name, { turnUs, turnSequence }]) => [name, { turnUs, turnSequence }]));
     const everybody: { waiter: Waiter; priority: number }[] = [];
-    for (const lane of [...this.lanes.values()]) {
-      for (const waiter of lane.waiters()) everybody.push({ waiter, priority: waiter.level?.priority ?? 0 });
+    for (const lane of Array.from(this.lanes.values())) {
+      for (const waiter of lane.everybody()) everybody.push({ waiter, priority: waiter.level?.priority ?? 0 });
       this.#dissolve(lane);
     }
     this.waiting = 0;
@@ -147,18 +147,20 @@ export class Queue {
   run(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
+    let nowUs = 0;
     try {
-      this.#pump();
+      nowUs = this.#pump();
     } finally {
       this.#isPumping = false;
     }
-    this.#arm();
+    this.#arm(nowUs);
     this.owner.flush();
   }
 
-  #pump(): void {
-    for (let granted = 0; granted < GRANTS_PER_TURN; granted++) {
-      const nowUs = this.owner.nowUs();
+  /** Returns the instant at which there was nothing left to do. */
+  #pump(): number {
+    let nowUs = this.owner.nowUs();
+    for (let granted = 0; granted < GRANTS_PER_TURN; granted++, nowUs = this.owner.nowUs()) {
       const gate = this.#wakeUps.peek();
       if (gate !== undefined && gate.readyUs <= nowUs && nowUs >= this.pausedUntilUs) {
         this.#serve(gate, nowUs);
@@ -167,8 +169,9 @@ export class Queue {
       const overdue = this.deadlines.due(nowUs);
       if (overdue !== undefined) this.#expire(overdue, nowUs);
       else if (nowUs >= this.alarmUs) this.owner.alarm(nowUs);
-      else return;
+      else return nowUs;
     }
+    return nowUs;
   }
 
   /** Lets the first lane at a key start its head, or finds where it is stopped instead. */
@@ -212,14 +215,13 @@ export class Queue {
     this.#stopUs = nowUs;
     if (head === undefined) return undefined;
     for (let index = 0; index < lane.slots.length; index++) {
-      const slot = lane.slots[index];
-      const gate = this.#gate(slot);
+      const gate = lane.gates[index];
       const { reservedFor } = gate;
       if (reservedFor !== undefined && reservedFor !== lane && isLaneBefore(reservedFor, lane)) {
         this.#stopUs = Number.POSITIVE_INFINITY;
         return gate;
       }
-      const readyUs = this.ledger.readyAt(slot, costAt(head.cost, index), nowUs);
+      const readyUs = this.ledger.readyAt(gate.slot, costAt(head.cost, index), nowUs);
       if (readyUs > this.#stopUs) {
         this.#stopUs = readyUs;
         stop = gate;
@@ -232,9 +234,8 @@ export class Queue {
     const stop = this.#stopOf(lane, nowUs);
     if (stop === undefined) {
       // Nothing but others in front: it stands behind them.
-      const gates = lane.slots.map((slot) => this.#gate(slot));
       this.#stopUs = Number.NEGATIVE_INFINITY;
-      this.#enter(lane, gates.find((gate) => gate.parked.size > 0) ?? gates[0]);
+      this.#enter(lane, lane.gates.find((gate) => gate.parked.size > 0) ?? lane.gates[0]);
     } else this.#enter(lane, stop);
   }
 
@@ -263,29 +264,30 @@ export class Queue {
   /** A lane that has needed several keys for too long is passed by nobody of lower order at any of them. */
   #reserve(lane: Lane): void {
     lane.hasReservation = true;
-    for (const slot of lane.slots) {
-      const gate = this.#gate(slot);
+    for (const gate of lane.gates) {
       if (gate.reservedFor !== undefined && isLaneBefore(gate.reservedFor, lane)) continue;
       gate.reservedFor = lane;
-      this.ledger.setFlag(slot, IS_RESERVED, true);
+      this.ledger.setFlag(gate.slot, IS_RESERVED, true);
     }
   }
 
   #dropReservation(lane: Lane): void {
     if (!lane.hasReservation) return;
     lane.hasReservation = false;
-    for (const slot of lane.slots) {
-      const gate = this.#gate(slot);
+    for (const gate of lane.gates) {
       if (gate.reservedFor !== lane) continue;
       gate.reservedFor = undefined;
-      this.ledger.setFlag(slot, IS_RESERVED, false);
+      this.ledger.setFlag(gate.slot, IS_RESERVED, false);
       this.#wake(gate);
     }
   }
 
-  #join(lane: Lane, slot: number): void {
-    this.#gate(slot).lanes.add(lane);
-    this.ledger.setFlag(slot, HAS_GATE, true);
+  #join(lane: Lane): void {
+    lane.gates = lane.slots.map((slot) => this.#gate(slot));
+    for (const gate of lane.gates) {
+      gate.lanes.add(lane);
+      this.ledger.setFlag(gate.slot, HAS_GATE, true);
+    }
   }
 
   #dissolve(lane: Lane): void {
@@ -297,14 +299,13 @@ export class Queue {
       lane.gate = undefined;
       this.#wake(gate);
     }
-    for (const slot of lane.slots) {
-      const left = this.#gate(slot);
+    for (const left of lane.gates) {
       left.lanes.delete(lane);
       left.waiting -= lane.size;
       if (left.lanes.size > 0) continue;
       if (left.position >= 0) this.#wakeUps.remove(left);
-      this.#gates.delete(slot);
-      this.ledger.setFlag(slot, HAS_GATE, false);
+      this.#gates.delete(left.slot);
+      this.ledger.setFlag(left.slot, HAS_GATE, false);
     }
   }
 
@@ -327,8 +328,8 @@ export class Queue {
     this.#wakeUps.update(gate);
   }
 
-  #arm(): void {
-    const nextUs = this.#nextUs();
+  #arm(nowUs: number): void {
+    const nextUs = this.#nextUs(nowUs);
     // A timer that fires too early only looks once more, so one that is set already is left alone.
     if (this.#timerUs <= nextUs && nextUs !== Number.POSITIVE_INFINITY) return;
     if (this.#timer !== undefined) this.clock.clearTimer(this.#timer);
@@ -343,9 +344,8 @@ export class Queue {
           });
   }
 
-  #nextUs(): number {
+  #nextUs(nowUs: number): number {
     if (this.waiting === 0) return this.alarmUs;
-    const nowUs = this.owner.nowUs();
     const startUs = Math.max(this.#wakeUps.peek()?.readyUs ?? Number.POSITIVE_INFINITY, this.pausedUntilUs, nowUs);
     const nextUs = Math.min(startUs, this.deadlines.nextUs, this.alarmUs);
     // Somebody waits for an answer or for `resume`: the process stays.

@@ -30,7 +30,7 @@ export function reconfigure(engine: Engine, policy: CompiledPolicy, nowUs: numbe
   queue.rebuild((waiter) => {
     const demand = demandOfKey(policy, keys, waiter.target, nowUs, true);
     try {
-      waiter.cost = costOf(ledger, demand, waiter.costInput);
+      waiter.cost = costOf(ledger, demand, waiter.terms?.cost);
     } catch (error) {
       misfits.push({ waiter, error });
     }

@@ -45,6 +45,7 @@ export class Settling implements PermitOwner {
     permit.isReleased = true;
     const nowUs = this.engine.nowUs();
     const parts = permit.parts ?? [permit];
+    for (const { hold, slot } of parts) if (hold?.isLive === true) this.engine.ledger.lapse(slot, nowUs);
     const isOpen = this.engine.ledger.isOpen(parts[0], nowUs);
     parts.forEach((part, index) => {
       if (this.engine.ledger.isOpen(part, nowUs)) this.#settle(part, answer, cost && costAt(cost, index), nowUs);

@@ -1,11 +1,11 @@
-import type { Waiter } from "./lane.js";
+import type { Terms } from "./lane.js";
 
 /** The waiters of one abort signal. */
 export interface SignalWatch {
   readonly signal: AbortSignal;
   readonly listener: () => void;
-  first: Waiter | undefined;
-  last: Waiter | undefined;
+  first: Terms | undefined;
+  last: Terms | undefined;
 }
 
 /**
@@ -16,9 +16,14 @@ export interface SignalWatch {
 export class Signals {
   readonly #watches = new Map<AbortSignal, SignalWatch>();
 
-  constructor(readonly onAbort: (waiter: Waiter, reason: unknown) => void) {}
+  constructor(
+    /** Must take the waiter off its watch. */
+    readonly onAbort: (terms: Terms, reason: unknown) => void,
+    /** All waiters of a signal have been told. */
+    readonly onDone: () => void,
+  ) {}
 
-  watch(signal: AbortSignal, waiter: Waiter): void {
+  watch(signal: AbortSignal, terms: Terms): void {
     let watch = this.#watches.get(signal);
     if (watch === undefined) {
       const listener = (): void => this.#abort(signal);
@@ -26,23 +31,24 @@ export class Signals {
       this.#watches.set(signal, watch);
       signal.addEventListener("abort", listener);
     }
-    waiter.watch = watch;
-    waiter.watchPrevious = watch.last;
-    if (watch.last === undefined) watch.first = waiter;
-    else watch.last.watchNext = waiter;
-    watch.last = waiter;
+    terms.watch = watch;
+    terms.watchPrevious = watch.last;
+    if (watch.last === undefined) watch.first = terms;
+    else watch.last.watchNext = terms;
+    watch.last = terms;
   }
 
-  unwatch(waiter: Waiter): void {
-    const { watch, watchPrevious, watchNext } = waiter;
+  unwatch(terms: Terms | undefined): void {
+    if (terms === undefined) return;
+    const { watch, watchPrevious, watchNext } = terms;
     if (watch === undefined) return;
     if (watchPrevious === undefined) watch.first = watchNext;
     else watchPrevious.watchNext = watchNext;
     if (watchNext === undefined) watch.last = watchPrevious;
     else watchNext.watchPrevious = watchPrevious;
-    waiter.watch = undefined;
-    waiter.watchPrevious = undefined;
-    waiter.watchNext = undefined;
+    terms.watch = undefined;
+    terms.watchPrevious = undefined;
+    terms.watchNext = undefined;
     if (watch.first === undefined) {
       watch.signal.removeEventListener("abort", watch.listener);
       this.#watches.delete(watch.signal);
@@ -52,5 +58,6 @@ export class Signals {
   #abort(signal: AbortSignal): void {
     const watch = this.#watches.get(signal);
     while (watch?.first !== undefined) this.onAbort(watch.first, signal.reason);
+    this.onDone();
   }
 }

@@ -44,12 +44,12 @@ export function globalPlatform(): ClockPlatform {
   const global = globalThis as unknown as PlatformGlobal;
   // Looked up once: on some platforms `performance` is a getter that costs more than the reading itself.
   const { performance } = global;
-  const setTimeout = global.setTimeout.bind(global) as ClockPlatform["setTimeout"];
+  const setTimeout = global.setTimeout.bind(global);
   const clearTimeout = global.clearTimeout.bind(global);
   const timers = { now: () => performance.now(), wall: () => Date.now(), setTimeout, clearTimeout };
 
   if (global.setImmediate !== undefined && global.clearImmediate !== undefined) {
-    const setImmediate = global.setImmediate.bind(global) as ClockPlatform["setImmediate"];
+    const setImmediate = global.setImmediate.bind(global);
     return { ...timers, setImmediate, clearImmediate: global.clearImmediate.bind(global), minDelayMs: 1 };
   }
   if (global.MessageChannel !== undefined) {

@@ -4,8 +4,8 @@ import { type LimiterEvent, type Limits, limit, politely } from "../../src/index
 import { VirtualClock } from "../../src/testing/index.js";
 import type { HoldRules } from "../oracle/incident.js";
 import { playModel } from "../oracle/model.js";
-import { drained } from "../oracle/script.js";
-import { toLimits } from "../oracle/spec.js";
+import { drained, type Ending, type Step } from "../oracle/script.js";
+import { type LimitSpec, toLimits } from "../oracle/spec.js";
 import { anyEnding, anyScript, anySpec, costBound, spanUs } from "./arbitraries.js";
 import { play, startTimes } from "./play.js";
 import { seeded } from "./seeded.js";
@@ -60,6 +60,43 @@ describe("L9 one incident", () => {
         expect(startTimes(run.calls)).toEqual(startTimes(playModel(script, { specs: [spec], holds })));
       }),
       seeded(120),
+    );
+  });
+
+  it("keeps the hold through a storm of answers, old and new, good and bad, in any order", async () => {
+    const ask: Step = { kind: "acquire", ask: { host: "a.example", cost: 1 } };
+    const answer = (pick: fc.Arbitrary<number>, kinds: fc.Arbitrary<Ending["kind"]>): fc.Arbitrary<Step> =>
+      fc.record({ pick, ending: kinds.map((kind): Ending => ({ kind })) }).map((one) => ({ kind: "release", ...one }));
+    // The oldest are the ones under way since before; the newest is the probe, when one is out.
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.constant(ask) },
+      { weight: 4, arbitrary: answer(fc.nat({ max: 2 }), fc.constantFrom("rate_limited", "server_error", "timeout")) },
+      { weight: 1, arbitrary: answer(fc.nat({ max: 2 }), fc.constantFrom("success", "neutral", "unused")) },
+      {
+        weight: 3,
+        arbitrary: answer(fc.constant(-1), fc.constantFrom("success", "success", "neutral", "unused", "rate_limited")),
+      },
+    );
+    const storm = fc.array(fc.record({ afterUs: spanUs(400), step }), { minLength: 4, maxLength: 50 });
+    const ladder = fc.array(spanUs(1000), { minLength: 1, maxLength: 4 });
+    const concurrency = fc.option(fc.integer({ min: 4, max: 12 }), { nil: undefined, freq: 2 });
+    await fc.assert(
+      fc.asyncProperty(
+        ladder,
+        concurrency,
+        fc.integer({ min: 3, max: 10 }),
+        storm,
+        async (cooldownUs, places, atOnce, body) => {
+          const rules = { cooldownUs, backoff: { kind: "linear", baseUs: 300_000, maxUs: 1_000_000 } } as const;
+          const spec: LimitSpec = places === undefined ? {} : { concurrency: places };
+          const first = Array.from({ length: atOnce }, () => ({ afterUs: 0, step: ask }));
+          const script = drained([...first, ...body], 10, 6_000_000);
+          const run = await play(script, { policies: [{ default: { ...toLimits(spec), ...holdLimits(rules) } }] });
+          const holds = { ...rules, patienceUs: 5_000_000 };
+          expect(startTimes(run.calls)).toEqual(startTimes(playModel(script, { specs: [spec], holds })));
+        },
+      ),
+      seeded(200),
     );
   });
 

@@ -19,6 +19,8 @@ export interface Call {
   fate: "waiting" | "started" | "rejected";
   permit?: Permit;
   startedUs?: number;
+  /** How many were started before it. */
+  startOrder?: number;
   releasedUs?: number;
   ending?: Ending;
   error?: unknown;
@@ -79,9 +81,10 @@ export async function play(script: Script, setup: PlaySetup): Promise<Run> {
   return run;
 }
 
-/** The starts of a run as the oracle reads them. */
+/** The starts of a run as the oracle reads them, in the order they were made. */
 export function traceOf(run: Run): Start[] {
-  return startedCalls(run).map((call) => ({
+  const made = startedCalls(run).sort((a, b) => (a.startOrder ?? 0) - (b.startOrder ?? 0));
+  return made.map((call) => ({
     atUs: startUsOf(call),
     cost: call.ask.cost,
     releasedUs: call.releasedUs,
@@ -95,7 +98,7 @@ export function startTimes(calls: readonly { readonly startedUs?: number }[]): (
   return calls.map((call) => call.startedUs);
 }
 
-/** The calls that were started, in the order of their starts. */
+/** The calls that were started, by the instant of their start, then by number, as the model lists them. */
 export function startedCalls(run: Run): Call[] {
   return run.calls.filter((call) => call.fate === "started").sort((a, b) => startUsOf(a) - startUsOf(b) || a.id - b.id);
 }
@@ -163,7 +166,7 @@ function acquire(run: Run, ask: Ask): void {
       ...(ask.maxWaitUs === undefined ? {} : { maxWait: ask.maxWaitUs / 1000 }),
     })
     .then(
-      (permit) => granted(call, permit),
+      (permit) => granted(run, call, permit),
       (error: unknown) => {
         call.fate = "rejected";
         call.error = error;
@@ -174,7 +177,7 @@ function acquire(run: Run, ask: Ask): void {
 
 function tryNow(run: Run, ask: Ask): boolean {
   const permit = run.limiter.tryAcquire(targetOf(ask), { cost: ask.cost });
-  if (permit !== undefined) granted(newCall(run, ask), permit);
+  if (permit !== undefined) granted(run, newCall(run, ask), permit);
   return permit !== undefined;
 }
 
@@ -185,7 +188,8 @@ function newCall(run: Run, ask: Ask): Call {
   return call;
 }
 
-function granted(call: Call, permit: Permit): void {
+function granted(run: Run, call: Call, permit: Permit): void {
+  call.startOrder = run.calls.filter((other) => other.fate === "started").length;
   call.fate = "started";
   call.permit = permit;
   call.startedUs = toUs(permit.startedAtMs);

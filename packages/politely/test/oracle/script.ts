@@ -32,9 +32,9 @@ export type Step =
 /** Steps in order, each so long after the one before. What is due at the same instant comes before the step. */
 export type Script = readonly { readonly afterUs: number; readonly step: Step }[];
 
-/** The pick-th of a list, wrapping around. */
+/** The pick-th of a list, wrapping around; below 0 from the end, -1 being the last. */
 export function pickFrom<T>(list: readonly T[], pick: number): T | undefined {
-  return list.length === 0 ? undefined : list[pick % list.length];
+  return list.length === 0 ? undefined : list[((pick % list.length) + list.length) % list.length];
 }
 
 /** The script, followed by rounds in which time passes and everything in flight is released, so that queues drain. */
