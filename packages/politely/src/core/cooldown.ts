@@ -60,9 +60,11 @@ export function afterBadAnswer(
   const throttleStep = (state?.throttleStep ?? 0) + (isThrottle ? rise : 0);
   const errorStep = (state?.errorStep ?? 0) + (isThrottle ? 0 : rise);
 
+  // A success may have reset the step in the middle of the incident; a late bad answer still holds for the first one.
+  const step = Math.max(1, isThrottle ? throttleStep : errorStep);
   const ladderUs = isThrottle
-    ? rule.cooldownUs[Math.min(throttleStep, rule.cooldownUs.length) - 1]
-    : backoffUs(rule.backoff, errorStep, report.random);
+    ? rule.cooldownUs[Math.min(step, rule.cooldownUs.length) - 1]
+    : backoffUs(rule.backoff, step, report.random);
   const holdUs = report.retryAfterUs > 0 ? report.retryAfterUs : ladderUs;
   if (holdUs === 0) return state;
 

@@ -19,7 +19,7 @@ import { HeldPermit } from "./permit.js";
 import { type LaneSpec, Queue } from "./queue.js";
 import { Settling } from "./settling.js";
 import { Signals } from "./signals.js";
-import { EPOCH, FLAGS, FLIGHT, HAS_COOLDOWN, IS_IDLE, LAST_US, OWED, PROFILE, SEEN_US, UNITS } from "./slab.js";
+import { EPOCH, FLIGHT, HAS_COOLDOWN, IS_IDLE, LAST_US, OWED, PROFILE, PROFILE_MASK, SEEN_US, UNITS } from "./slab.js";
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -122,7 +122,6 @@ export class Engine {
     const nowUs = this.nowUs();
     const demand = this.demand(target, nowUs);
     const cost = costOf(this.ledger, demand, options?.cost);
-    this.books.asked(demand.slots[0]);
     if (this.queue.canStart(demand, cost, nowUs)) return this.#grant(demand, cost, nowUs, nowUs);
     this.departures.refuse(demand, nowUs, "POLITELY_BUSY", cost);
     return undefined;
@@ -187,8 +186,9 @@ export class Engine {
     const { words, halves } = slab.chunkOf(slot);
     const word = slab.wordOf(slot);
     const half = 2 * word;
-    if (halves[half + FLAGS] !== 0) return null;
-    const profile = this.ledger.profiles.at(halves[half + PROFILE]);
+    const number = halves[half + PROFILE];
+    if (number > PROFILE_MASK) return null;
+    const profile = this.ledger.profiles.at(number);
     if (!profile.isSimple) return null;
     const { gapUs, rateCount, ratePerUs } = profile;
     const nowUs = this.nowUs();
@@ -208,7 +208,6 @@ export class Engine {
     }
     if (!isReady) {
       if (isPatient) return undefined;
-      this.books.asked(slot);
       this.books.count(slot, "refused");
       return undefined;
     }
@@ -228,7 +227,6 @@ export class Engine {
     const cost = costOf(this.ledger, demand, options?.cost);
     const maxWaitUs = this.#maxWaitUs(demand, options);
     options?.signal?.throwIfAborted();
-    this.books.asked(demand.slots[0]);
     if (this.queue.canStart(demand, cost, nowUs)) return Promise.resolve(this.#grant(demand, cost, nowUs, nowUs));
     this.#refuseIfHopeless(demand, cost, options?.priority ?? 0, maxWaitUs, nowUs);
     return this.#wait(demand, cost, options, nowUs + maxWaitUs, nowUs);

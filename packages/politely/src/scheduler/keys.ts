@@ -1,7 +1,7 @@
 import type { Rule } from "../core/rule.js";
 import type { Books } from "./books.js";
 import type { Ledger } from "./ledger.js";
-import { HAS_GATE, IS_IDLE, PROFILE } from "./slab.js";
+import { HAS_GATE, IS_IDLE } from "./slab.js";
 
 /** The key that all hosts beyond `maxKeys` share. */
 export const OVERFLOW_KEY = "(beyond maxKeys)";
@@ -71,7 +71,7 @@ export class Keys {
   setRule(slot: number, rule: Rule): void {
     this.ledger.makeRoomFor(rule);
     const { slab, profiles } = this.ledger;
-    slab.chunkOf(slot).halves[2 * slab.wordOf(slot) + PROFILE] = profiles.numberOf(rule);
+    slab.setProfileNumber(slot, profiles.numberOf(rule));
   }
 
   /** Looks at some more rows and lets those go that owe nothing. Not between finding a row and taking from it: a new row owes nothing either. */
@@ -103,7 +103,7 @@ export class Keys {
   }
 
   #settle(key: string, slot: number): void {
-    if (this.options.keepStats === 0 || this.books.read(slot)?.asked === 0) {
+    if (this.options.keepStats === 0 || this.books.isBlank(slot)) {
       this.#drop(key, slot, this.ledger.lastUs(slot) !== Number.NEGATIVE_INFINITY);
       return;
     }

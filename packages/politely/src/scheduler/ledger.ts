@@ -6,7 +6,7 @@ import type { LimitKind } from "../observe/types.js";
 import { type Hold, Holds, LooseFlights } from "./flight.js";
 import { type Profile, Profiles } from "./profile.js";
 import { Quotas } from "./quotas.js";
-import { FLAGS, HAS_COOLDOWN, HAS_PAUSE, LAST_US, layoutFor, OWED, PROFILE, SEEN_US, Slab, UNITS } from "./slab.js";
+import { HAS_COOLDOWN, HAS_PAUSE, LAST_US, layoutFor, OWED, SEEN_US, Slab, UNITS } from "./slab.js";
 import { NO_LOG, WindowLogs } from "./windowLogs.js";
 
 /** What one start costs at one key. */
@@ -81,7 +81,7 @@ export class Ledger {
   }
 
   profileOf(slot: number): Profile {
-    return this.profiles.at(this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + PROFILE]);
+    return this.profiles.at(this.slab.profileNumber(slot));
   }
 
   /** When a start of that cost is possible at this key; at or before `nowUs` means now. Sets `binding`. */
@@ -89,11 +89,10 @@ export class Ledger {
     const { rule, isFollowed } = this.profileOf(slot);
     let at = nowUs;
     this.binding = undefined;
-    const flags = this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + FLAGS];
-    if ((flags & HAS_PAUSE) !== 0) at = this.#later(at, this.#pauseAt(slot, nowUs), "pause");
+    if (this.slab.hasFlag(slot, HAS_PAUSE)) at = this.#later(at, this.#pauseAt(slot, nowUs), "pause");
     if (!rule.enabled) return at;
     if (isFollowed) this.lapse(slot, nowUs);
-    if ((flags & HAS_COOLDOWN) !== 0) at = this.#later(at, this.cooldownAt(slot), this.#cooldownKind(slot));
+    if (this.slab.hasFlag(slot, HAS_COOLDOWN)) at = this.#later(at, this.cooldownAt(slot), this.#cooldownKind(slot));
     if (rule.gapUs !== 0) at = this.#later(at, this.gapAt(slot), "minDelay");
     if (rule.rateCount !== 0) at = this.#later(at, this.rateAt(slot, cost), "rate");
     for (let index = 0; index < rule.windows.length; index++) {
@@ -133,7 +132,8 @@ export class Ledger {
     const { rule } = this.profileOf(slot);
     if (!rule.fromAnswer) return gapReadyAt(this.lastUs(slot), rule.gapUs);
     const holds = this.holds.get(slot);
-    if (holds?.first === undefined) return gapReadyAt(holds?.answeredUs ?? Number.NEGATIVE_INFINITY, rule.gapUs);
+    const answeredUs = holds?.answeredUs ?? Number.NEGATIVE_INFINITY;
+    if (holds?.first === undefined) return gapReadyAt(Math.max(this.lastUs(slot), answeredUs), rule.gapUs);
     // The answer is not there yet; at the earliest the permit lapses first.
     return holds.first.startedUs + rule.maxHoldUs + rule.gapUs;
   }
@@ -306,13 +306,11 @@ export class Ledger {
   }
 
   setFlag(slot: number, flag: number, isSet: boolean): void {
-    const { halves } = this.slab.chunkOf(slot);
-    const at = 2 * this.slab.wordOf(slot) + FLAGS;
-    halves[at] = isSet ? halves[at] | flag : halves[at] & ~flag;
+    this.slab.setFlag(slot, flag, isSet);
   }
 
   hasFlag(slot: number, flag: number): boolean {
-    return (this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + FLAGS] & flag) !== 0;
+    return this.slab.hasFlag(slot, flag);
   }
 
   #holdsOf(slot: number): Holds {

@@ -275,7 +275,7 @@ export class LocalLimiter implements Limiter {
       ledger.setPause(slot, undefined);
       ledger.quotas.clear(slot);
     }
-    if (what !== "pacing") books.clear(slot, ledger.inFlight(slot, nowUs), queue.gateAt(slot)?.waiting ?? 0);
+    if (what !== "pacing") books.clear(slot, ledger.inFlight(slot, nowUs), nowUs);
     queue.touch(slot);
   }
 }

@@ -7,7 +7,7 @@ import { OVERFLOW_KEY } from "./keys.js";
 import type { Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";
 import { type Profile, Profiles } from "./profile.js";
-import { OWED, PROFILE, SEEN_US } from "./slab.js";
+import { OWED, SEEN_US } from "./slab.js";
 import { NO_LOG } from "./windowLogs.js";
 
 /** Puts another policy in force: for every key at once, for everybody queued, and without forgiving a debt. */
@@ -18,7 +18,7 @@ export function reconfigure(engine: Engine, policy: CompiledPolicy, nowUs: numbe
   engine.policy = policy;
   const { slab } = ledger;
   const move = (slot: number, ruleOf: (from: Profile) => Rule): void => {
-    const from = before.at(slab.chunkOf(slot).halves[2 * slab.wordOf(slot) + PROFILE]);
+    const from = before.at(slab.profileNumber(slot));
     const rule = ruleOf(from);
     keys.setRule(slot, rule);
     convertRow(ledger, slot, from.rule, rule, nowUs);

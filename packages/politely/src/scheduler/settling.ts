@@ -24,9 +24,7 @@ export class Settling implements PermitOwner {
       const taken = this.engine.ledger.take(each, ONE, startedUs, nowUs);
       this.engine.ledger.end(taken, nowUs, 1);
     }
-    this.engine.books.asked(demand.slots[0]);
     this.engine.books.granted(demand.slots[0], startedUs, 0);
-    this.engine.books.released(demand.slots[0]);
     if (answer.kind === "rate_limited") this.engine.books.count(demand.slots[0], "throttled");
     const { key } = demand;
     this.engine.emit(() => ({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true }));
@@ -50,7 +48,6 @@ export class Settling implements PermitOwner {
     parts.forEach((part, index) => {
       if (this.engine.ledger.isOpen(part, nowUs)) this.#settle(part, answer, cost && costAt(cost, index), nowUs);
     });
-    if (isOpen) this.engine.books.released(permit.slot);
     const { key, startedUs } = permit;
     this.engine.emit(() => ({
       type: "release",
@@ -80,7 +77,6 @@ export class Settling implements PermitOwner {
     const nowUs = this.engine.nowUs();
     if (!this.engine.ledger.loose.isOpen(permit.startedUs, nowUs)) return true;
     this.engine.ledger.loose.end(permit.slot, permit.startedUs, nowUs);
-    this.engine.books.released(permit.slot);
     return true;
   }
 

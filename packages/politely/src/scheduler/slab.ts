@@ -5,25 +5,26 @@
 export const LAST_US = 0;
 export const OWED = 1;
 export const SEEN_US = 2;
-/** Offsets in 4-byte words: which profile applies, what is out of the ordinary, and who is in flight (see flight.ts). */
+/** Offsets in 4-byte words: which profile applies and what is out of the ordinary, then who is in flight (see flight.ts). */
 export const PROFILE = 6;
-export const FLAGS = 7;
-export const FLIGHT = 8;
-export const FLIGHT_BEFORE = 9;
-export const EPOCH = 10;
+export const FLIGHT = 7;
+export const FLIGHT_BEFORE = 8;
+export const EPOCH = 9;
 /** Units ever taken from the bucket, modulo 2^30. */
-export const UNITS = 11;
-const STATE_WORDS = 6;
-const STATS_WORDS = 8;
+export const UNITS = 10;
+const WINDOWS = 11;
+const STATS_WORDS = 6;
 
-/** Bits of FLAGS. A row with none of them set and a simple profile is decided by arithmetic alone. */
-export const HAS_COOLDOWN = 1;
-export const HAS_PAUSE = 2;
-export const HAS_GATE = 4;
-export const IS_RESERVED = 8;
-export const IS_IDLE = 16;
+/** Bits of PROFILE above the profile's number. A row with none of them set and a simple profile is decided by arithmetic alone. */
+export const PROFILE_MASK = 0x00ff_ffff;
+export const HAS_COOLDOWN = 1 << 24;
+export const HAS_PAUSE = 1 << 25;
+export const HAS_GATE = 1 << 26;
+export const IS_RESERVED = 1 << 27;
+export const IS_IDLE = 1 << 28;
 
-const CHUNK_BITS = 13;
+// Few and large, so that finding a row among a million does not miss the cache on the way to it.
+const CHUNK_BITS = 16;
 const CHUNK_ROWS = 1 << CHUNK_BITS;
 const CHUNK_MASK = CHUNK_ROWS - 1;
 const FIRST_ROWS = 16;
@@ -44,10 +45,10 @@ export interface Layout {
 
 /** The layout for rules with up to `windowCount` windows. */
 export function layoutFor(windowCount: number, hasQuota: boolean, hasStats: boolean): Layout {
-  const quotaAt = STATE_WORDS + Math.ceil(windowCount / 2);
+  const quotaAt = Math.ceil((WINDOWS + windowCount) / 2);
   const statsAt = quotaAt + (hasQuota ? 2 : 0);
   return {
-    windowsAt: 2 * STATE_WORDS,
+    windowsAt: WINDOWS,
     windowCount,
     quotaAt: hasQuota ? quotaAt : -1,
     statsAt: hasStats ? statsAt : -1,
@@ -112,6 +113,27 @@ export class Slab {
   /** First 8-byte word of the row within its chunk; the first 4-byte word is at twice that. */
   wordOf(slot: number): number {
     return (slot & CHUNK_MASK) * this.stride;
+  }
+
+  /** The number of the row's profile. */
+  profileNumber(slot: number): number {
+    return this.chunkOf(slot).halves[2 * this.wordOf(slot) + PROFILE] & PROFILE_MASK;
+  }
+
+  setProfileNumber(slot: number, number: number): void {
+    const { halves } = this.chunkOf(slot);
+    const at = 2 * this.wordOf(slot) + PROFILE;
+    halves[at] = (halves[at] & ~PROFILE_MASK) | number;
+  }
+
+  hasFlag(slot: number, flag: number): boolean {
+    return (this.chunkOf(slot).halves[2 * this.wordOf(slot) + PROFILE] & flag) !== 0;
+  }
+
+  setFlag(slot: number, flag: number, isSet: boolean): void {
+    const { halves } = this.chunkOf(slot);
+    const at = 2 * this.wordOf(slot) + PROFILE;
+    halves[at] = isSet ? halves[at] | flag : halves[at] & ~flag;
   }
 
   /** A row of zeros but for LAST_US and SEEN_US, which say "never". */
@@ -185,7 +207,7 @@ export class Slab {
 function copyRow(from: Chunk, before: Layout, to: Chunk, after: Layout, row: number): void {
   const source = row * before.stride;
   const target = row * after.stride;
-  to.words.set(from.words.subarray(source, source + STATE_WORDS), target);
+  to.halves.set(from.halves.subarray(2 * source, 2 * source + WINDOWS), 2 * target);
   const windows = Math.min(before.windowCount, after.windowCount);
   for (let index = 0; index < windows; index++) {
     to.halves[2 * target + after.windowsAt + index] = from.halves[2 * source + before.windowsAt + index];

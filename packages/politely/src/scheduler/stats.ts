@@ -45,7 +45,7 @@ export function hostStats(engine: Engine, host: string, slot: number, nowUs: num
 
 /** Everything that is kept: hosts in order of first use, then those beyond `maxKeys` together, then the folded ones. */
 export function allStats(engine: Engine, nowUs: number): Stats[] {
-  const { keys, books, options } = engine;
+  const { keys, options } = engine;
   keys.sweepAll(nowUs);
   const rows: Stats[] = [];
   if (options.keepStats > 0) {
@@ -54,7 +54,8 @@ export function allStats(engine: Engine, nowUs: number): Stats[] {
       if (stats.asked > 0) rows.push(stats);
     }
   }
-  if (books.folded.asked > 0) rows.push(foldedStats(engine, nowUs));
+  const folded = foldedStats(engine, nowUs);
+  if (folded.asked > 0) rows.push(folded);
   return rows;
 }
 
@@ -128,12 +129,12 @@ export class Snapshot implements Stats {
     this.waiting = present.waiting;
     this.cooldownMs = present.cooldownMs;
     this.windows = present.windows;
-    this.asked = counts.asked;
+    this.asked = granted + counts.refused + counts.cancelled + counts.expired + present.waiting;
     this.granted = granted;
     this.refused = counts.refused;
     this.cancelled = counts.cancelled;
     this.expired = counts.expired;
-    this.released = counts.released;
+    this.released = granted - counts.lapsed - present.inFlight;
     this.lapsed = counts.lapsed;
     if (present.lastRequestAt !== undefined && granted > 0) this.lastRequestAt = present.lastRequestAt;
     if (present.tokens !== undefined) this.tokens = present.tokens;

@@ -82,6 +82,21 @@ describe("L11 no gift", () => {
     );
   });
 
+  it("keeps gap and windows when it begins or ceases to count them from the answer", async () => {
+    const scene = anySpec({ rate: false, concurrency: false, answer: false }).chain((spec) =>
+      fc.tuple(fc.constant(spec), anyScript({ maxCost: costBound(spec), tries: true, policies: 2, pauseMs: 800 })),
+    );
+    await fc.assert(
+      fc.asyncProperty(scene, async ([spec, body]) => {
+        const run = await play(drained(body, 6, 2_000_000), {
+          policies: [{ default: toLimits(spec) }, { default: toLimits({ ...spec, fromAnswer: true }) }],
+        });
+        expect(specViolation(traceOf(run), spec)).toBeUndefined();
+      }),
+      seeded(120),
+    );
+  });
+
   it("keeps the debt of a bucket in units through any changes, and adds what the bucket grew by", async () => {
     const rate = fc.record({
       count: fc.integer({ min: 1, max: 12 }),
