@@ -102,8 +102,12 @@ export interface Clock {
   now(): number;
   /** Milliseconds since 1970, for dates and calendar quotas only. */
   wall(): number;
-  /** Calls `fn` once at about `atMs` of `now()`. Early or late is allowed: the limiter looks again. */
-  setTimer(atMs: number, fn: () => void): unknown;
+  /**
+   * Calls `fn` once at about `atMs` of `now()`. Early or late is allowed: the limiter looks again.
+   *
+   * `slackMs` says how much later costs nothing, since a bucket saves up meanwhile; it may be ignored. Absent means that every moment counts.
+   */
+  setTimer(atMs: number, fn: () => void, slackMs?: number): unknown;
   clearTimer(timer: unknown): void;
 }
 

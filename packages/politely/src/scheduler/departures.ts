@@ -16,12 +16,14 @@ export class Departures {
     this.#leave(waiter);
     this.engine.books.count(lane.slots[0], "cancelled");
     waiter.reject(reason);
-    const { key } = lane;
-    this.engine.emit(() => {
-      const nowUs = this.engine.nowUs();
-      return { type: "cancel", key, atMs: nowUs / 1000, waitedMs: (nowUs - waiter.askedUs) / 1000 };
-    });
+    if (this.engine.events.hasListeners) this.#tellCancelled(waiter, lane.key);
     this.engine.onQuiet?.();
+  }
+
+  #tellCancelled(waiter: Waiter, key: string): void {
+    const nowUs = this.engine.nowUs();
+    const waitedMs = (nowUs - waiter.askedUs) / 1000;
+    this.engine.events.emit({ type: "cancel", key, atMs: nowUs / 1000, waitedMs });
   }
 
   /** Refuses a waiter that can no longer make it. */

@@ -7,6 +7,8 @@ export class Gate implements Positioned {
   position = -1;
   /** When the first parked lane is to be looked at again. */
   readyUs = Number.POSITIVE_INFINITY;
+  /** How much later it may be without losing anything. */
+  slackUs = 0;
   /** Lanes stopped at this key, in order of their turns. */
   readonly parked = new Heap<Lane>(isLaneBefore);
   /** Every lane that needs this key, wherever it is stopped. */

@@ -62,6 +62,8 @@ export class Ledger {
   /** What the last `readyAt` found most binding, and which window if it was one. */
   binding: LimitKind | undefined;
   bindingWindow = 0;
+  /** How much later than its answer a start may come without anything being lost: what a bucket can still save up. */
+  slackUs = 0;
 
   constructor(
     hasStats: boolean,
@@ -89,6 +91,7 @@ export class Ledger {
     const { rule, isFollowed } = this.profileOf(slot);
     let at = nowUs;
     this.binding = undefined;
+    this.slackUs = 0;
     if (this.slab.hasFlag(slot, HAS_PAUSE)) at = this.#later(at, this.#pauseAt(slot, nowUs), "pause");
     if (!rule.enabled) return at;
     if (isFollowed) this.lapse(slot, nowUs);
@@ -103,6 +106,7 @@ export class Ledger {
     if (rule.quota !== undefined)
       at = this.#later(at, this.quotas.readyAt(slot, rule.quota, cost.quota, nowUs), "quota");
     if (isFollowed) at = this.#later(at, this.concurrencyAt(slot, nowUs), "concurrency");
+    if (this.binding === "rate") this.slackUs = ((rule.burst - cost.rate) * rule.ratePerUs) / rule.rateCount;
     return at;
   }
 

@@ -58,6 +58,7 @@ export class Queue {
   #isPumping = false;
   #turns = 0;
   #stopUs = 0;
+  #stopSlackUs = 0;
 
   constructor(
     readonly owner: QueueOwner,
@@ -197,7 +198,7 @@ export class Queue {
       return;
     }
     if (lane.slots.length > 1 && nowUs - lane.turnUs > this.ageingUs) this.#reserve(lane);
-    if (stop === gate) this.#setReady(gate, this.#stopUs);
+    if (stop === gate) this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
     else this.#move(lane, stop);
   }
 
@@ -213,6 +214,7 @@ export class Queue {
     const { head } = lane;
     let stop: Gate | undefined;
     this.#stopUs = nowUs;
+    this.#stopSlackUs = 0;
     if (head === undefined) return undefined;
     for (let index = 0; index < lane.slots.length; index++) {
       const gate = lane.gates[index];
@@ -224,6 +226,7 @@ export class Queue {
       const readyUs = this.ledger.readyAt(gate.slot, costAt(head.cost, index), nowUs);
       if (readyUs > this.#stopUs) {
         this.#stopUs = readyUs;
+        this.#stopSlackUs = this.ledger.slackUs;
         stop = gate;
       }
     }
@@ -251,7 +254,7 @@ export class Queue {
   #enter(lane: Lane, gate: Gate): void {
     lane.gate = gate;
     gate.parked.push(lane);
-    if (gate.parked.peek() === lane) this.#setReady(gate, this.#stopUs);
+    if (gate.parked.peek() === lane) this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
   }
 
   #headChanged(lane: Lane): void {
@@ -323,8 +326,9 @@ export class Queue {
     else if (gate.position >= 0) this.#wakeUps.remove(gate);
   }
 
-  #setReady(gate: Gate, readyUs: number): void {
+  #setReady(gate: Gate, readyUs: number, slackUs = 0): void {
     gate.readyUs = readyUs;
+    gate.slackUs = slackUs;
     this.#wakeUps.update(gate);
   }
 
@@ -334,15 +338,18 @@ export class Queue {
     if (this.#timerUs <= nextUs && nextUs !== Number.POSITIVE_INFINITY) return;
     if (this.#timer !== undefined) this.clock.clearTimer(this.#timer);
     this.#timerUs = nextUs;
-    this.#timer =
-      nextUs === Number.POSITIVE_INFINITY
-        ? undefined
-        : this.clock.setTimer(toMsAtOrAfter(nextUs), () => {
-            this.#timer = undefined;
-            this.#timerUs = Number.POSITIVE_INFINITY;
-            this.run();
-          });
+    this.#timer = undefined;
+    if (nextUs === Number.POSITIVE_INFINITY) return;
+    const gate = this.#wakeUps.peek();
+    const slackMs = gate?.readyUs === nextUs ? gate.slackUs / 1000 : 0;
+    this.#timer = this.clock.setTimer(toMsAtOrAfter(nextUs), this.#onTimer, slackMs);
   }
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    this.#timerUs = Number.POSITIVE_INFINITY;
+    this.run();
+  };
 
   #nextUs(nowUs: number): number {
     if (this.waiting === 0) return this.alarmUs;

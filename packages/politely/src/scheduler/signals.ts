@@ -17,7 +17,6 @@ export class Signals {
   readonly #watches = new Map<AbortSignal, SignalWatch>();
 
   constructor(
-    /** Must take the waiter off its watch. */
     readonly onAbort: (terms: Terms, reason: unknown) => void,
     /** All waiters of a signal have been told. */
     readonly onDone: () => void,
@@ -57,7 +56,19 @@ export class Signals {
 
   #abort(signal: AbortSignal): void {
     const watch = this.#watches.get(signal);
-    while (watch?.first !== undefined) this.onAbort(watch.first, signal.reason);
+    if (watch === undefined) return;
+    // The whole list goes at once: nobody on it need be unlinked one by one.
+    this.#watches.delete(signal);
+    signal.removeEventListener("abort", watch.listener);
+    let terms = watch.first;
+    while (terms !== undefined) {
+      const { watchNext } = terms;
+      terms.watch = undefined;
+      terms.watchPrevious = undefined;
+      terms.watchNext = undefined;
+      this.onAbort(terms, signal.reason);
+      terms = watchNext;
+    }
     this.onDone();
   }
 }

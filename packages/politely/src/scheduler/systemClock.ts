@@ -5,6 +5,10 @@ import { WakePlan } from "./wakePlan.js";
 /** So many turns without the clock moving are not a wait: the clock is coarse, or a test framework holds it still. */
 const MAX_STILL_POLLS = 64;
 
+/** With so much slack a plain timer is sharp enough. */
+const SLACK_FOR_PLAIN_MS = 2;
+const plainPlan = new WakePlan({ share: 0 });
+
 /** All clocks of the process share one budget, so that ten limiters do not poll ten times as much. */
 const processPlan = new WakePlan();
 
@@ -23,8 +27,8 @@ export function systemClock(platform: ClockPlatform = globalPlatform(), plan: Wa
   return {
     now,
     wall,
-    setTimer(atMs, fn) {
-      const timer = new SharpTimer(atMs, fn, platform, plan);
+    setTimer(atMs, fn, slackMs = 0) {
+      const timer = new SharpTimer(atMs, fn, platform, slackMs >= SLACK_FOR_PLAIN_MS ? plainPlan : plan);
       const nowMs = now();
       if (atMs > nowMs) arm(timer, nowMs);
       else timer.handle = setImmediate(call, timer);

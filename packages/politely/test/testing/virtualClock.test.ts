@@ -145,10 +145,10 @@ describe("settling", () => {
     const sleep = (ms: number): Promise<void> =>
       new Promise((resolve) => void clock.setTimer(clock.now() + ms, resolve));
     async function program(name: string): Promise<void> {
-      for (let step = 0; step < 50; step += 1) await undefined;
+      for (let step = 0; step < 50; step += 1) await Promise.resolve();
       for (let round = 0; round < 3; round += 1) {
         await sleep(10);
-        for (let step = 0; step < 50; step += 1) await undefined;
+        for (let step = 0; step < 50; step += 1) await Promise.resolve();
         seen.push(`${name}@${clock.now()}`);
       }
     }
