@@ -15,11 +15,24 @@ import { Keys } from "./keys.js";
 import { costAt, type LaneCost, Terms, Waiter } from "./lane.js";
 import { Ledger, ONE, type Taken } from "./ledger.js";
 import type { HeaderReader } from "./outcome.js";
-import { HeldPermit } from "./permit.js";
+import { HeldPermit, HOST_ONLY } from "./permit.js";
+import type { Profiles } from "./profile.js";
 import { type LaneSpec, Queue } from "./queue.js";
 import { Settling } from "./settling.js";
 import { Signals } from "./signals.js";
-import { EPOCH, FLIGHT, HAS_COOLDOWN, IS_IDLE, LAST_US, OWED, PROFILE, PROFILE_MASK, SEEN_US, UNITS } from "./slab.js";
+import {
+  EPOCH,
+  FLIGHT,
+  HAS_COOLDOWN,
+  IS_IDLE,
+  LAST_US,
+  OWED,
+  PROFILE,
+  PROFILE_MASK,
+  SEEN_US,
+  type Slab,
+  UNITS,
+} from "./slab.js";
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -38,7 +51,9 @@ export interface EngineOptions {
 
 /** Grants between two looks at rows that may owe nothing any more. */
 const SWEEP_EVERY_MASK = 1023;
-const SWEEP_COUNT = 64;
+const SWEEP_COUNT = 32;
+/** So many different targets in a row, and the next are not compared with the one before. */
+const HOT_MISSES = 4;
 const UNITS_MASK = 0x3fff_ffff;
 
 /** Decides, grants, queues and takes back: everything that changes state, for all keys of one limiter. */
@@ -46,6 +61,9 @@ export class Engine {
   readonly clock: Clock;
   readonly events = new Events();
   readonly ledger: Ledger;
+  /** The ledger's own, one step nearer. */
+  readonly slab: Slab;
+  readonly profiles: Profiles;
   readonly books: Books;
   readonly keys: Keys;
   readonly queue: Queue;
@@ -64,6 +82,7 @@ export class Engine {
   isPlain = false;
   #hotKey = "";
   #hotSlot = -1;
+  #hotMisses = 0;
   #hotDemand: Demand | undefined = undefined;
   #lastUs = Number.NEGATIVE_INFINITY;
   #sequence = 0;
@@ -78,7 +97,9 @@ export class Engine {
       looseLapsed: (slot, count) => this.books.count(slot, "lapsed", count),
       wallMs: () => this.clock.wall(),
     });
-    this.books = new Books(this.ledger.slab);
+    this.slab = this.ledger.slab;
+    this.profiles = this.ledger.profiles;
+    this.books = new Books(this.slab);
     this.keys = new Keys(this.ledger, this.books, {
       maxKeys: options.maxKeys,
       keepStats: options.keepStats,
@@ -104,6 +125,7 @@ export class Engine {
   /** Works out again which short cuts are open, after a change of policy, listeners or state of the whole. */
   refresh(): void {
     this.#hotKey = "";
+    this.#hotSlot = -1;
     this.#hotDemand = undefined;
     this.isPlain =
       !this.isClosed &&
@@ -175,20 +197,15 @@ export class Engine {
    * The same arithmetic as `Ledger.readyAt` and `take`, without the questions whose answers are known.
    */
   #decideSimple(target: string, isPatient = false): HeldPermit | undefined | null {
-    if (target !== this.#hotKey) {
-      const known = this.keys.hosts.get(target);
-      if (known === undefined) return null;
-      this.#hotKey = target;
-      this.#hotSlot = known;
-    }
-    const slot = this.#hotSlot;
-    const { slab } = this.ledger;
+    const slot = this.#knownSlot(target);
+    if (slot < 0) return null;
+    const { slab } = this;
     const { words, halves } = slab.chunkOf(slot);
     const word = slab.wordOf(slot);
     const half = 2 * word;
     const number = halves[half + PROFILE];
     if (number > PROFILE_MASK) return null;
-    const profile = this.ledger.profiles.at(number);
+    const profile = this.profiles.at(number);
     if (!profile.isSimple) return null;
     const { gapUs, rateCount, ratePerUs } = profile;
     const nowUs = this.nowUs();
@@ -215,8 +232,28 @@ export class Engine {
     halves[half + FLIGHT] += 1;
     this.books.grantedAtOnce(words, word, nowUs);
     if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.keys.sweep(nowUs, SWEEP_COUNT);
-    const gapBefore = gapUs === 0 ? undefined : previousUs;
-    return new HeldPermit(this.settling, target, slot, nowUs, 0, halves[half + UNITS], gapBefore, undefined, undefined);
+    const unitsAfter = halves[half + UNITS];
+    const detail =
+      gapUs === 0 ? unitsAfter : { waitedUs: 0, unitsAfter, previousUs, parts: undefined, partNames: HOST_ONLY };
+    return new HeldPermit(this.settling, target, slot, nowUs, detail);
+  }
+
+  /**
+   * The row of a target that is a known key; -1 when it is none.
+   *
+   * A caller with one host gives the same string again and again: then no look-up is needed. One with many hosts must not
+   * pay for a comparison that always fails, so after a few of those only the look-up is done, until two in a row agree.
+   */
+  #knownSlot(target: string): number {
+    if (this.#hotMisses < HOT_MISSES && target === this.#hotKey) return this.#hotSlot;
+    const slot = this.keys.hosts.get(target);
+    if (slot === undefined) return -1;
+    if (this.#hotMisses < HOT_MISSES || slot === this.#hotSlot) {
+      this.#hotMisses = slot === this.#hotSlot ? 0 : this.#hotMisses + 1;
+      this.#hotKey = target;
+    }
+    this.#hotSlot = slot;
+    return slot;
   }
 
   #acquireOrWait(target: Target, options: AcquireOptions | undefined): Promise<Permit> {
@@ -317,17 +354,8 @@ export class Engine {
     const first = this.ledger.take(slots[0], costAt(cost, 0), nowUs, nowUs);
     if (slots.length === 1 && cost === ONE && first.hold === undefined && first.period < 0) {
       const { unitsAfter, previousUs } = first;
-      return new HeldPermit(
-        this.settling,
-        key,
-        slots[0],
-        nowUs,
-        waitedUs,
-        unitsAfter,
-        previousUs,
-        undefined,
-        undefined,
-      );
+      const detail = { waitedUs, unitsAfter, previousUs, parts: undefined, partNames: HOST_ONLY };
+      return new HeldPermit(this.settling, key, slots[0], nowUs, detail);
     }
     const parts: Taken[] = [first];
     for (let index = 1; index < slots.length; index++) {
@@ -338,7 +366,8 @@ export class Engine {
       hold.isHost = index === 0;
       hold.label = index === 0 ? key : spec.scopeNames[index];
     });
-    return new HeldPermit(this.settling, key, slots[0], nowUs, waitedUs, 0, undefined, parts, spec.scopeNames);
+    const detail = { waitedUs, unitsAfter: 0, previousUs: undefined, parts, partNames: spec.scopeNames };
+    return new HeldPermit(this.settling, key, slots[0], nowUs, detail);
   }
 
   #holdLapsed(hold: Hold, nowUs: number): void {
@@ -350,7 +379,8 @@ export class Engine {
   }
 
   #dropped(key: string, wasFolded: boolean): void {
-    if (this.#hotKey === key) this.#hotKey = "";
+    this.#hotKey = "";
+    this.#hotSlot = -1;
     if (this.#hotDemand?.key === key) this.#hotDemand = undefined;
     const atMs = this.#lastUs / 1000;
     if (wasFolded) this.emitLater(() => ({ type: "evict", key, atMs }));

@@ -58,7 +58,7 @@ export class Ledger {
   readonly probes = new Map<number, object>();
   readonly pauses = new Map<number, number>();
   readonly holds = new Map<number, Holds>();
-  profiles = new Profiles();
+  readonly profiles = new Profiles();
   /** What the last `readyAt` found most binding, and which window if it was one. */
   binding: LimitKind | undefined;
   bindingWindow = 0;
@@ -270,13 +270,13 @@ export class Ledger {
   /** Whether the key is in no way different from a new one. */
   isFresh(slot: number, nowUs: number): boolean {
     const { rule } = this.profileOf(slot);
-    if (this.#pauseAt(slot, nowUs) > nowUs) return false;
+    if (rule.rateCount !== 0 && this.owedAt(slot, nowUs) > 0) return false;
+    if (this.slab.hasFlag(slot, HAS_PAUSE) && this.#pauseAt(slot, nowUs) > nowUs) return false;
     const cooldown = this.cooldowns.get(slot);
     if (cooldown !== undefined && !isCooldownForgotten(cooldown, nowUs)) return false;
     this.lapse(slot, nowUs);
     if (this.inFlight(slot, nowUs) > 0) return false;
     if (rule.gapUs !== 0 && this.gapAt(slot) > nowUs) return false;
-    if (rule.rateCount !== 0 && this.owedAt(slot, nowUs) > 0) return false;
     if (rule.windows.some((_, index) => this.windowUsed(slot, index, nowUs) > 0)) return false;
     return rule.quota === undefined || this.quotas.used(slot, rule.quota) === 0;
   }

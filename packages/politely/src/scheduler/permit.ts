@@ -10,38 +10,65 @@ export interface PermitOwner {
 // Older engines have no Symbol.dispose; the permit is then simply not disposable by `using`.
 const DISPOSE: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for("Symbol.dispose");
 
-const HOST_ONLY: readonly string[] = ["host"];
+/** The scope names of a request that needs its host alone. */
+export const HOST_ONLY: readonly string[] = ["host"];
+
+/** What a permit remembers beyond the least. */
+export interface PermitDetail {
+  readonly waitedUs: number;
+  readonly unitsAfter: number;
+  readonly previousUs: number | undefined;
+  /** What was taken from each key; undefined when it was one unit of one simple key. */
+  readonly parts: readonly Taken[] | undefined;
+  /** What the records in `parts` stand for. */
+  readonly partNames: readonly string[];
+}
 
 /**
  * A granted start. It is its own record of what was taken when that was one unit of one simple key, so that the common
- * grant makes one object; otherwise `parts` has a record for each key.
+ * grant makes one small object; otherwise `parts` has a record for each key.
  */
 export class HeldPermit implements Permit, Taken {
-  isReleased = false;
-
   constructor(
     readonly owner: PermitOwner,
     readonly key: string,
-    readonly slot: number,
+    /** The row; its complement once released. */
+    public place: number,
     readonly startedUs: number,
-    readonly waitedUs: number,
-    readonly unitsAfter: number,
-    readonly previousUs: number | undefined,
-    readonly parts: readonly Taken[] | undefined,
-    /** What the records in `parts` stand for. */
-    readonly partNames: readonly string[] | undefined,
+    /** For a start that did not wait, of a key with a bucket alone, just the bucket's units after it. */
+    readonly detail: number | PermitDetail,
   ) {}
+
+  get slot(): number {
+    return this.place < 0 ? ~this.place : this.place;
+  }
+
+  get isReleased(): boolean {
+    return this.place < 0;
+  }
 
   get startedAtMs(): number {
     return this.startedUs / 1000;
   }
 
   get waitedMs(): number {
-    return this.waitedUs / 1000;
+    return typeof this.detail === "number" ? 0 : this.detail.waitedUs / 1000;
+  }
+
+  get unitsAfter(): number {
+    return typeof this.detail === "number" ? this.detail : this.detail.unitsAfter;
+  }
+
+  get previousUs(): number | undefined {
+    return typeof this.detail === "number" ? undefined : this.detail.previousUs;
+  }
+
+  get parts(): readonly Taken[] | undefined {
+    return typeof this.detail === "number" ? undefined : this.detail.parts;
   }
 
   get scopeNames(): readonly string[] {
-    return this.partNames ?? HOST_ONLY;
+    return typeof this.detail === "number" ? HOST_ONLY : this.detail.partNames;
   }
 
   get cost(): Cost {

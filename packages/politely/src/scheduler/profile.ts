@@ -37,8 +37,8 @@ export function profileOf(rule: Rule): Profile {
 
 /** Profiles by number, one per rule. */
 export class Profiles {
-  readonly #list: Profile[] = [];
-  readonly #numbers = new Map<Rule, number>();
+  #list: Profile[] = [];
+  #numbers = new Map<Rule, number>();
 
   /** The number of a rule's profile. */
   numberOf(rule: Rule): number {
@@ -47,6 +47,14 @@ export class Profiles {
     this.#list.push(profileOf(rule));
     this.#numbers.set(rule, this.#list.length - 1);
     return this.#list.length - 1;
+  }
+
+  /** Begins anew, and returns the profiles so far by their old numbers. */
+  restart(): readonly Profile[] {
+    const before = this.#list;
+    this.#list = [];
+    this.#numbers = new Map();
+    return before;
   }
 
   at(number: number): Profile {

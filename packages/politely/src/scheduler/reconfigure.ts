@@ -6,19 +6,18 @@ import type { Engine } from "./engine.js";
 import { OVERFLOW_KEY } from "./keys.js";
 import type { Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";
-import { type Profile, Profiles } from "./profile.js";
+import type { Profile } from "./profile.js";
 import { OWED, SEEN_US } from "./slab.js";
 import { NO_LOG } from "./windowLogs.js";
 
 /** Puts another policy in force: for every key at once, for everybody queued, and without forgiving a debt. */
 export function reconfigure(engine: Engine, policy: CompiledPolicy, nowUs: number): void {
   const { ledger, keys, queue } = engine;
-  const before = ledger.profiles;
-  ledger.profiles = new Profiles();
+  const before = ledger.profiles.restart();
   engine.policy = policy;
   const { slab } = ledger;
   const move = (slot: number, ruleOf: (from: Profile) => Rule): void => {
-    const from = before.at(slab.profileNumber(slot));
+    const from = before[slab.profileNumber(slot)];
     const rule = ruleOf(from);
     keys.setRule(slot, rule);
     convertRow(ledger, slot, from.rule, rule, nowUs);

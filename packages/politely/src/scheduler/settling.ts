@@ -40,7 +40,7 @@ export class Settling implements PermitOwner {
     const scopeNames = permit.scopeNames;
     const cost = options?.cost === undefined ? undefined : readCost({ scopeNames }, options.cost, 0);
     const heldAt = this.#partOfScope(scopeNames, answer.scope);
-    permit.isReleased = true;
+    permit.place = ~permit.place;
     const nowUs = this.engine.nowUs();
     const parts = permit.parts ?? [permit];
     for (const { hold, slot } of parts) if (hold?.isLive === true) this.engine.ledger.lapse(slot, nowUs);
@@ -73,7 +73,7 @@ export class Settling implements PermitOwner {
   #releaseSimple(permit: HeldPermit, outcome: Outcome | undefined): boolean {
     if (permit.parts !== undefined || (outcome !== undefined && outcome !== "success")) return false;
     if (this.engine.ledger.cooldowns.size > 0 || this.engine.onQuiet !== undefined) return false;
-    permit.isReleased = true;
+    permit.place = ~permit.place;
     const nowUs = this.engine.nowUs();
     if (!this.engine.ledger.loose.isOpen(permit.startedUs, nowUs)) return true;
     this.engine.ledger.loose.end(permit.slot, permit.startedUs, nowUs);

@@ -48,7 +48,14 @@ function hear(
   const nowUs = at * second;
   if (heard === "success") return state && afterSuccess(state, startedUs, nowUs);
   const because = `${heard} at ${at} s`;
-  return afterBadAnswer(state, rule, { kind: heard, startedUs, nowUs, retryAfterUs: retryAfter * second, random, because });
+  return afterBadAnswer(state, rule, {
+    kind: heard,
+    startedUs,
+    nowUs,
+    retryAfterUs: retryAfter * second,
+    random,
+    because,
+  });
 }
 
 /** How long each of several incidents in a row holds, in seconds. */
@@ -65,11 +72,26 @@ function steps(rule: Rule, kind: BadAnswer, count: number, random = 0): number[]
 
 describe("the ladders", () => {
   it.each([
-    { title: "linear: 5 s more each time, at most 30", rule: standard, kind: "server_error", held: [5, 10, 15, 20, 25, 30, 30, 30] },
+    {
+      title: "linear: 5 s more each time, at most 30",
+      rule: standard,
+      kind: "server_error",
+      held: [5, 10, 15, 20, 25, 30, 30, 30],
+    },
     { title: "linear after timeouts too", rule: standard, kind: "timeout", held: [5, 10, 15, 20, 25, 30, 30] },
-    { title: "exponential: 5, 10, 20, 40, 60 s", rule: exponential, kind: "server_error", held: [5, 10, 20, 40, 60, 60, 60] },
+    {
+      title: "exponential: 5, 10, 20, 40, 60 s",
+      rule: exponential,
+      kind: "server_error",
+      held: [5, 10, 20, 40, 60, 60, 60],
+    },
     { title: "60 s each time after too many requests", rule: standard, kind: "rate_limited", held: [60, 60, 60] },
-    { title: "60 s after too many requests whatever the backoff", rule: exponential, kind: "rate_limited", held: [60, 60] },
+    {
+      title: "60 s after too many requests whatever the backoff",
+      rule: exponential,
+      kind: "rate_limited",
+      held: [60, 60],
+    },
     { title: "a list, whose last step repeats", rule: ladder, kind: "rate_limited", held: [10, 20, 40, 40, 40] },
     {
       title: "another base and cap",
@@ -108,7 +130,9 @@ describe("the ladders", () => {
     expect(hear(undefined, none, { at: 1, started: 0, heard: "server_error" })).toBeUndefined();
     const held = hear(undefined, none, { at: 1, started: 0, heard: "rate_limited" });
     expect(hear(held, none, { at: 2, started: 0, heard: "timeout" })).toBe(held);
-    expect(hear(undefined, none, { at: 1, started: 0, heard: "server_error", retryAfter: 3 })?.untilUs).toBe(4 * second);
+    expect(hear(undefined, none, { at: 1, started: 0, heard: "server_error", retryAfter: 3 })?.untilUs).toBe(
+      4 * second,
+    );
   });
 
   it("are lengthened by jitter, never shortened", () => {
@@ -224,10 +248,30 @@ describe("the probe", () => {
 
   it.each([
     { title: "may go when the hold ends", state: held, gap: 0, ready: 100 },
-    { title: "is alone for five seconds", state: { ...held, probe: "out", probeAtUs: 101 * second }, gap: 0, ready: 106 },
-    { title: "is alone for one gap, if that is longer", state: { ...held, probe: "out", probeAtUs: 101 * second }, gap: 20, ready: 121 },
-    { title: "is not waited for once it is done", state: { ...held, probe: "done", probeAtUs: 101 * second }, gap: 20, ready: 100 },
-    { title: "that is overdue does not shorten a hold", state: { ...held, probe: "out", probeAtUs: 80 * second }, gap: 0, ready: 100 },
+    {
+      title: "is alone for five seconds",
+      state: { ...held, probe: "out", probeAtUs: 101 * second },
+      gap: 0,
+      ready: 106,
+    },
+    {
+      title: "is alone for one gap, if that is longer",
+      state: { ...held, probe: "out", probeAtUs: 101 * second },
+      gap: 20,
+      ready: 121,
+    },
+    {
+      title: "is not waited for once it is done",
+      state: { ...held, probe: "done", probeAtUs: 101 * second },
+      gap: 20,
+      ready: 100,
+    },
+    {
+      title: "that is overdue does not shorten a hold",
+      state: { ...held, probe: "out", probeAtUs: 80 * second },
+      gap: 0,
+      ready: 100,
+    },
   ] as const)("$title", ({ state, gap, ready }) => {
     expect(cooldownReadyAt(state, gap * second)).toBe(ready * second);
     expect(PROBE_PATIENCE_US).toBe(5 * second);

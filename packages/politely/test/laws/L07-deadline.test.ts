@@ -54,9 +54,9 @@ describe("L7 deadline", () => {
             const error: unknown = await limiter
               .acquire({ maxWait: (toUs(waitMs) - 1) / 1000 })
               .catch((reason: unknown) => reason);
-            expect(error).toBeInstanceOf(DeadlineError);
-            expect(error).toMatchObject({ reason: expect.stringMatching(/./) });
-            if (error instanceof DeadlineError) expect(toUs(error.waitMs)).toBe(toUs(waitMs));
+            const refusal =
+              error instanceof DeadlineError ? { waitUs: toUs(error.waitMs), hasReason: error.reason !== "" } : error;
+            expect(refusal).toEqual({ waitUs: toUs(waitMs), hasReason: true });
           }
           const dueUs = toUs(clock.now() + waitMs);
           const granted = limiter.acquire({ maxWait: waitMs });

@@ -42,8 +42,12 @@ describe("L11 no gift", () => {
   });
 
   it("keeps the new limits from the change on, over the starts made before it too", async () => {
-    const range = { rate: false, answer: false };
-    const scene = fc.tuple(anySpec(range), anySpec(range), anySpec(range)).chain((specs) =>
+    const mixed = anySpec({ rate: false, answer: false });
+    const windows = anySpec({ gap: false, rate: false, concurrency: false, answer: false }).filter(
+      (spec) => spec.windows !== undefined,
+    );
+    const threeSpecs = fc.oneof(fc.tuple(mixed, mixed, mixed), fc.tuple(windows, windows, windows));
+    const scene = threeSpecs.chain((specs) =>
       fc.tuple(
         fc.constant(specs),
         anyScript({

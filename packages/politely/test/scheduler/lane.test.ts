@@ -1,0 +1,127 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { costAt, isLaneBefore, type Lane, type Waiter } from "../../src/scheduler/lane.js";
+import { ONE } from "../../src/scheduler/ledger.js";
+import { seeded } from "../laws/seeded.js";
+import { laneOf, waiterAt } from "./waiters.js";
+
+const ageingUs = 10_000_000;
+
+/** Lets everybody start, and says in what order, by their numbers. */
+function drain(lane: Lane): number[] {
+  const order: number[] = [];
+  for (let head = lane.head; head !== undefined; head = lane.head) {
+    order.push(head.sequence);
+    lane.remove(head);
+  }
+  return order;
+}
+
+describe("a lane", () => {
+  it("is empty at first, of priority 0", () => {
+    const lane = laneOf("a.example");
+    expect([lane.size, lane.head, lane.headPriority, lane.everybody()]).toEqual([0, undefined, 0, []]);
+  });
+
+  it("serves equals in order of arrival", () => {
+    const lane = laneOf("a.example");
+    for (let sequence = 0; sequence < 5; sequence += 1) lane.add(waiterAt(7, sequence), 0);
+    expect(drain(lane)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it.each([
+    { title: "higher before lower", first: [0, 0], second: [0, 1], order: [1, 0] },
+    { title: "one point is worth one ageing", first: [0, 0], second: [ageingUs - 1, 1], order: [1, 0] },
+    {
+      title: "who waited one ageing longer comes first, being first",
+      first: [0, 0],
+      second: [ageingUs, 1],
+      order: [0, 1],
+    },
+    { title: "who waited longer than that comes first", first: [0, 0], second: [ageingUs + 1, 1], order: [0, 1] },
+    { title: "negative priorities age too", first: [0, -2], second: [2 * ageingUs + 1, 0], order: [0, 1] },
+  ])("orders by priority and the time waited: $title", ({ first, second, order }) => {
+    const lane = laneOf("a.example");
+    lane.add(waiterAt(first[0], 0), first[1]);
+    lane.add(waiterAt(second[0], 1), second[1]);
+    expect(drain(lane)).toEqual(order);
+  });
+
+  it("keeps its order when somebody leaves from the front, the middle or the end", () => {
+    const lane = laneOf("a.example");
+    const waiters = [0, 1, 2, 3, 4, 5].map((sequence) => waiterAt(sequence, sequence));
+    for (const waiter of waiters) lane.add(waiter, 0);
+    for (const gone of [0, 3, 5]) lane.remove(waiters[gone]);
+    lane.remove(waiters[3]);
+    expect([lane.size, drain(lane)]).toEqual([3, [1, 2, 4]]);
+  });
+
+  it("counts those who certainly start before a newcomer", () => {
+    const lane = laneOf("a.example");
+    for (const [sequence, priority] of [-1, 0, 0, 2].entries()) lane.add(waiterAt(sequence, sequence), priority);
+    expect([-2, -1, 0, 1, 2, 3].map((priority) => lane.aheadOf(priority).requests)).toEqual([4, 4, 3, 1, 1, 0]);
+    expect(lane.aheadOf(0).units).toEqual({ rate: 3, window: 3, quota: 3 });
+  });
+
+  it("serves the greatest of priority + waited / ageing, whoever comes and goes", () => {
+    const anyStep = fc.record({
+      pauseUs: fc.constantFrom(0, 0, 1, 3_000_000, ageingUs),
+      priority: fc.integer({ min: -2, max: 2 }),
+      leaves: fc.option(fc.nat(), { nil: undefined }),
+    });
+    fc.assert(
+      fc.property(fc.array(anyStep, { maxLength: 50 }), (steps) => {
+        const lane = laneOf("a.example");
+        let present: { waiter: Waiter; priority: number }[] = [];
+        let nowUs = 0;
+        steps.forEach(({ pauseUs, priority, leaves }, sequence) => {
+          nowUs += pauseUs;
+          const waiter = waiterAt(nowUs, sequence);
+          lane.add(waiter, priority);
+          present.push({ waiter, priority });
+          if (leaves !== undefined) {
+            const gone = leaves % 3 === 0 ? lane.head : present[leaves % present.length].waiter;
+            if (gone !== undefined) lane.remove(gone);
+            present = present.filter((each) => each.waiter !== gone);
+          }
+          expect(lane.size).toBe(present.length);
+          expect(new Set(lane.everybody())).toEqual(new Set(present.map((each) => each.waiter)));
+        });
+        const worth = (each: (typeof present)[number]): number =>
+          each.priority * ageingUs + nowUs - each.waiter.askedUs;
+        const order = present.sort((a, b) => worth(b) - worth(a) || a.waiter.sequence - b.waiter.sequence);
+        expect(drain(lane)).toEqual(order.map((each) => each.waiter.sequence));
+      }),
+      seeded(200),
+    );
+  });
+});
+
+describe("lanes that meet at a key", () => {
+  it("take turns: the one whose last turn is longest ago goes first", () => {
+    const [early, late] = [laneOf("a", { turnUs: 5 }), laneOf("b", { turnUs: 6 })];
+    expect([isLaneBefore(early, late), isLaneBefore(late, early)]).toEqual([true, false]);
+  });
+
+  it("go by the number of the turn when both were at one instant", () => {
+    const [one, two] = [laneOf("a", { turnSequence: 1 }), laneOf("b", { turnSequence: 2 })];
+    expect([isLaneBefore(one, two), isLaneBefore(two, one)]).toEqual([true, false]);
+  });
+
+  it("count a point of their head's priority as one ageing", () => {
+    const [plain, urgent] = [laneOf("a"), laneOf("b", { turnUs: ageingUs - 1 })];
+    plain.add(waiterAt(0, 0), 0);
+    urgent.add(waiterAt(0, 1), 1);
+    expect([urgent.orderUs, isLaneBefore(urgent, plain)]).toEqual([-1, true]);
+    urgent.turnUs += 2;
+    expect(isLaneBefore(urgent, plain)).toBe(false);
+  });
+});
+
+describe("the cost of a lane", () => {
+  it("is one for all its keys, or one for each", () => {
+    const heavy = { rate: 2, window: 3, quota: 4 };
+    expect([costAt(ONE, 0), costAt(ONE, 5)]).toEqual([ONE, ONE]);
+    expect([costAt([ONE, heavy], 0), costAt([ONE, heavy], 1)]).toEqual([ONE, heavy]);
+  });
+});

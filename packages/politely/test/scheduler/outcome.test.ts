@@ -1,0 +1,104 @@
+import { describe, expect, it } from "vitest";
+import { NEUTRAL } from "../../src/scheduler/answers.js";
+import { type HeaderReader, readOutcome } from "../../src/scheduler/outcome.js";
+import type { Outcome } from "../../src/types.js";
+
+/** Reads an outcome where headers say what `said` does. */
+function read(outcome: Outcome | undefined, said = { retryAfterUs: 0, isExhausted: false }) {
+  return readOutcome(
+    outcome,
+    () => said,
+    () => 0,
+  );
+}
+
+/** An outcome as a program without types might give it. */
+function untyped(value: unknown): Outcome {
+  return value as Outcome;
+}
+
+describe("an outcome", () => {
+  it("that is not given is neutral", () => {
+    expect(read(undefined)).toBe(NEUTRAL);
+    expect(NEUTRAL).toEqual({ kind: "neutral", retryAfterUs: 0, because: "no outcome", scope: undefined });
+  });
+
+  it.each([
+    ["success", "success"],
+    ["rate_limited", "too many requests"],
+    ["server_error", "server error"],
+    ["timeout", "no answer in time"],
+    ["unused", "never sent"],
+  ] as const)("of the word %s reads the same as an object of that kind", (kind, because) => {
+    const answer = { kind, retryAfterUs: 0, because, scope: undefined };
+    expect([read(kind), read({ kind })]).toEqual([answer, answer]);
+  });
+
+  it("may name a scope, and how long to stay away", () => {
+    expect(read({ kind: "rate_limited", retryAfterMs: 1_500, scope: "global" })).toEqual({
+      kind: "rate_limited",
+      retryAfterUs: 1_500_000,
+      because: "too many requests, Retry-After 1.5 s",
+      scope: "global",
+    });
+  });
+
+  it.each([
+    [0.0001, 1],
+    [1.0005, 1_001],
+    [0, 0],
+    [-5, 0],
+    [Number.NaN, 0],
+    [Number.POSITIVE_INFINITY, 0],
+    [1e300, 0],
+  ])("asking for %s ms holds for %s µs: rounded up, and nonsense counts as absent", (retryAfterMs, retryAfterUs) => {
+    expect(read({ kind: "rate_limited", retryAfterMs }).retryAfterUs).toBe(retryAfterUs);
+  });
+
+  it.each([
+    [200, "success", "200"],
+    [304, "success", "304"],
+    [404, "neutral", "404"],
+    [429, "rate_limited", "429"],
+    [503, "server_error", "503"],
+  ])("of status %s without headers is %s", (status, kind, because) => {
+    expect(read({ status })).toEqual({ kind, retryAfterUs: 0, because, scope: undefined });
+  });
+
+  it("of status 503 or 403 is too many requests when its headers say to wait, or that nothing remains", () => {
+    const headers = new Headers();
+    const waiting = { retryAfterUs: 30_000_000, isExhausted: false };
+    expect(read({ status: 503, headers }, waiting)).toMatchObject({
+      kind: "rate_limited",
+      because: "503, Retry-After 30 s",
+    });
+    expect(read({ status: 403, headers }, { retryAfterUs: 0, isExhausted: true }).kind).toBe("rate_limited");
+    expect(read({ status: 403, headers }).kind).toBe("neutral");
+  });
+
+  it("gives its headers, its status and the wall clock to whoever reads headers, and only when it has some", () => {
+    const calls: unknown[] = [];
+    const reader: HeaderReader = (...given) => {
+      calls.push(given);
+      return { retryAfterUs: 7, isExhausted: false };
+    };
+    const headers = new Headers({ "retry-after": "1" });
+    expect(readOutcome({ status: 429, headers }, reader, () => 42).retryAfterUs).toBe(7);
+    readOutcome({ status: 429 }, reader, () => expect.unreachable());
+    expect(calls).toEqual([[headers, 42, 429]]);
+  });
+
+  it.each([
+    ["an unknown word", "great", "got great"],
+    ["an unknown kind", { kind: "great" }, "got great"],
+    ["a kind that only the engine uses", "neutral", "got neutral"],
+    ["a number", 200, "got 200"],
+    ["null", null, "got null"],
+    ["a status with decimals", { status: 200.5 }, "got 200.5"],
+    ["a status that is text", { status: "200" }, "got 200"],
+    ["an object that says nothing", {}, "got undefined"],
+  ])("that is none is a TypeError that says so: %s", (_, value, message) => {
+    expect(() => read(untyped(value))).toThrow(TypeError);
+    expect(() => read(untyped(value))).toThrow(message);
+  });
+});
