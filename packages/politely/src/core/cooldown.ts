@@ -65,9 +65,8 @@ export function afterBadAnswer(
   const ladderUs = isThrottle
     ? rule.cooldownUs[Math.min(step, rule.cooldownUs.length) - 1]
     : backoffUs(rule.backoff, step, report.random);
+  if (report.retryAfterUs === 0 && !isThrottle && rule.backoff.kind === "none") return state;
   const holdUs = report.retryAfterUs > 0 ? report.retryAfterUs : ladderUs;
-  if (holdUs === 0) return state;
-
   const untilUs = Math.max(state?.untilUs ?? Number.NEGATIVE_INFINITY, report.nowUs + holdUs);
   return {
     untilUs,
@@ -76,7 +75,8 @@ export function afterBadAnswer(
     errorStep,
     throttleRaised: isThrottle || (isSame && state.throttleRaised),
     errorRaised: !isThrottle || (isSame && state.errorRaised),
-    probe: "due",
+    // A step of the ladder may be 0: then it is climbed, and nothing is held.
+    probe: untilUs > report.nowUs ? "due" : "done",
     probeAtUs: 0,
     because: state !== undefined && untilUs === state.untilUs ? state.because : report.because,
   };

@@ -36,7 +36,9 @@ export function rateOwedWithout(owed: number, taken: number, later: number): num
 export function rateOwedUnder(owed: number, from: BucketShape, to: BucketShape): number {
   if (owed <= 0) return 0;
   const grown = Math.max(0, to.burst - from.burst);
-  const same = from.ratePerUs === to.ratePerUs ? owed : Math.ceil((owed / from.ratePerUs) * to.ratePerUs);
+  // The product may be beyond 2^53; rounding down there would forgive a little.
+  const units = BigInt(owed) * BigInt(to.ratePerUs);
+  const same = Number((units + BigInt(from.ratePerUs) - 1n) / BigInt(from.ratePerUs));
   return Math.min(Number.MAX_SAFE_INTEGER, same + grown * to.ratePerUs);
 }
 

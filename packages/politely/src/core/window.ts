@@ -115,24 +115,45 @@ export function windowAppend(
   return true;
 }
 
-/** Changes the units counted at `countedUs` by `change`, down to none. Does nothing when that instant has left the window. */
-export function windowAdjust(memory: Float64Array, at: number, countedUs: number, change: number): void {
+/**
+ * Changes the units of a start at `startUs` by `change`, down to none. Does nothing when it has left the window.
+ *
+ * They are in the first pair at or after the instant it is counted at: that pair itself, or a later one that took it in.
+ */
+export function windowAdjust(
+  memory: Float64Array,
+  at: number,
+  rule: WindowRule,
+  startUs: number,
+  change: number,
+  nowUs: number,
+): void {
+  const countedUs = windowCountedAt(rule, startUs);
+  if (countedUs + rule.perUs <= nowUs) return;
   const mask = memory[at + CAPACITY] - 1;
   const head = memory[at + HEAD];
+  const size = memory[at + SIZE];
   let low = 0;
-  let high = memory[at + SIZE] - 1;
-  while (low <= high) {
+  let high = size;
+  while (low < high) {
     const middle = (low + high) >>> 1;
-    const pair = at + WINDOW_HEADING + 2 * ((head + middle) & mask);
-    if (memory[pair] === countedUs) {
-      const units = Math.max(0, memory[pair + 1] + change);
-      memory[at + USED] += units - memory[pair + 1];
-      memory[pair + 1] = units;
-      if (units === 0 && middle === memory[at + SIZE] - 1) memory[at + SIZE] = middle;
-      return;
-    }
-    if (memory[pair] < countedUs) low = middle + 1;
-    else high = middle - 1;
+    if (memory[at + WINDOW_HEADING + 2 * ((head + middle) & mask)] < countedUs) low = middle + 1;
+    else high = middle;
+  }
+  if (low === size) return;
+  const pair = at + WINDOW_HEADING + 2 * ((head + low) & mask);
+  const units = Math.max(0, memory[pair + 1] + change);
+  memory[at + USED] += units - memory[pair + 1];
+  memory[pair + 1] = units;
+  if (units === 0 && low === size - 1) memory[at + SIZE] = low;
+}
+
+/** Counts every pair as `rule` would have, so that none leaves earlier than before. */
+export function windowRegrain(memory: Float64Array, at: number, rule: WindowRule): void {
+  const mask = memory[at + CAPACITY] - 1;
+  for (let index = 0; index < memory[at + SIZE]; index++) {
+    const pair = at + WINDOW_HEADING + 2 * ((memory[at + HEAD] + index) & mask);
+    memory[pair] = windowCountedAt(rule, memory[pair]);
   }
 }
 

@@ -12,7 +12,7 @@ export interface Demand extends LaneSpec {
 }
 
 /** The largest cost of one request. */
-const COST_MOST = 1_000_000_000;
+const COST_MOST = 10_000_000;
 
 /** Finds the rows a target needs, making those that do not exist yet. Throws `TypeError` for a target that makes no sense. */
 export function demandOf(policy: CompiledPolicy, keys: Keys, target: Target, nowUs: number): Demand {

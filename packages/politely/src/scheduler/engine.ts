@@ -1,18 +1,18 @@
 import { rateOwedAt } from "../core/rate.js";
-import { ClosedError, DeadlineError, QueueFullError } from "../errors.js";
+import { ClosedError } from "../errors.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import type { AcquireOptions, Clock, Permit, Target } from "../types.js";
 import { Answers } from "./answers.js";
+import { Arrivals } from "./arrivals.js";
 import { Books } from "./books.js";
 import { costOf, type Demand, demandOf } from "./demand.js";
 import { Departures } from "./departures.js";
 import { Events } from "./events.js";
 import type { Hold } from "./flight.js";
-import { earliestUs, reasonOf } from "./forecast.js";
 import { toUs } from "./instant.js";
 import { Keys } from "./keys.js";
-import { costAt, type LaneCost, Terms, Waiter } from "./lane.js";
+import { costAt, type LaneCost, type Waiter } from "./lane.js";
 import { Ledger, ONE, type Taken } from "./ledger.js";
 import type { HeaderReader } from "./outcome.js";
 import { HeldPermit, HOST_ONLY } from "./permit.js";
@@ -54,7 +54,6 @@ const SWEEP_EVERY_MASK = 1023;
 const SWEEP_COUNT = 32;
 /** So many different targets in a row, and the next are not compared with the one before. */
 const HOT_MISSES = 4;
-const UNITS_MASK = 0x3fff_ffff;
 
 /** Decides, grants, queues and takes back: everything that changes state, for all keys of one limiter. */
 export class Engine {
@@ -68,6 +67,7 @@ export class Engine {
   readonly keys: Keys;
   readonly queue: Queue;
   readonly answers: Answers;
+  readonly arrivals = new Arrivals(this);
   readonly settling = new Settling(this);
   readonly departures = new Departures(this);
   readonly signals = new Signals(
@@ -85,7 +85,6 @@ export class Engine {
   #hotMisses = 0;
   #hotDemand: Demand | undefined = undefined;
   #lastUs = Number.NEGATIVE_INFINITY;
-  #sequence = 0;
   #grants = 0;
   readonly #later: LimiterEvent[] = [];
 
@@ -144,7 +143,7 @@ export class Engine {
     const nowUs = this.nowUs();
     const demand = this.demand(target, nowUs);
     const cost = costOf(this.ledger, demand, options?.cost);
-    if (this.queue.canStart(demand, cost, nowUs)) return this.#grant(demand, cost, nowUs, nowUs);
+    if (this.queue.canStart(demand, cost, nowUs)) return this.grantNow(demand, cost, nowUs, nowUs);
     this.departures.refuse(demand, nowUs, "POLITELY_BUSY", cost);
     return undefined;
   }
@@ -155,7 +154,7 @@ export class Engine {
       if (permit !== null && permit !== undefined) return Promise.resolve(permit);
     }
     try {
-      return this.#acquireOrWait(target, options);
+      return this.arrivals.acquire(target, options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -163,7 +162,7 @@ export class Engine {
 
   grant(waiter: Waiter, spec: LaneSpec, nowUs: number): void {
     this.signals.unwatch(waiter.terms);
-    waiter.resolve(this.#grant(spec, waiter.cost, waiter.askedUs, nowUs));
+    waiter.resolve(this.grantNow(spec, waiter.cost, waiter.askedUs, nowUs));
     this.onQuiet?.();
   }
 
@@ -220,7 +219,6 @@ export class Engine {
       if (isReady) {
         words[word + OWED] = owed;
         words[word + SEEN_US] = nowUs;
-        halves[half + UNITS] = (halves[half + UNITS] + 1) & UNITS_MASK;
       }
     }
     if (!isReady) {
@@ -230,9 +228,10 @@ export class Engine {
     }
     words[word + LAST_US] = nowUs;
     halves[half + FLIGHT] += 1;
+    const unitsAfter = (halves[half + UNITS] + 1) >>> 0;
+    halves[half + UNITS] = unitsAfter;
     this.books.grantedAtOnce(words, word, nowUs);
     if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.keys.sweep(nowUs, SWEEP_COUNT);
-    const unitsAfter = halves[half + UNITS];
     const detail =
       gapUs === 0 ? unitsAfter : { waitedUs: 0, unitsAfter, previousUs, parts: undefined, partNames: HOST_ONLY };
     return new HeldPermit(this.settling, target, slot, nowUs, detail);
@@ -256,85 +255,8 @@ export class Engine {
     return slot;
   }
 
-  #acquireOrWait(target: Target, options: AcquireOptions | undefined): Promise<Permit> {
-    if (this.isClosed) throw new ClosedError(this.policy.resolve(target).key);
-    checkOptions(options);
-    const nowUs = this.nowUs();
-    const demand = this.demand(target, nowUs);
-    const cost = costOf(this.ledger, demand, options?.cost);
-    const maxWaitUs = this.#maxWaitUs(demand, options);
-    options?.signal?.throwIfAborted();
-    if (this.queue.canStart(demand, cost, nowUs)) return Promise.resolve(this.#grant(demand, cost, nowUs, nowUs));
-    this.#refuseIfHopeless(demand, cost, options?.priority ?? 0, maxWaitUs, nowUs);
-    return this.#wait(demand, cost, options, nowUs + maxWaitUs, nowUs);
-  }
-
-  #maxWaitUs(demand: Demand, options: AcquireOptions | undefined): number {
-    if (options?.maxWait !== undefined) return this.options.readMaxWait(options.maxWait);
-    let leastUs = Number.POSITIVE_INFINITY;
-    for (const slot of demand.slots) leastUs = Math.min(leastUs, this.ledger.profileOf(slot).rule.maxWaitUs);
-    return leastUs;
-  }
-
-  /** Throws when the lane is full or the deadline cannot be met. */
-  #refuseIfHopeless(demand: Demand, cost: LaneCost, priority: number, maxWaitUs: number, nowUs: number): void {
-    for (let index = 0; index < demand.slots.length; index++) {
-      const { maxQueue } = this.ledger.profileOf(demand.slots[index]).rule;
-      if ((this.queue.gateAt(demand.slots[index])?.waiting ?? 0) < maxQueue) continue;
-      this.departures.refuse(demand, nowUs, "POLITELY_QUEUE_FULL", cost);
-      throw new QueueFullError(index === 0 ? demand.key : demand.scopeNames[index], maxQueue);
-    }
-    if (maxWaitUs === Number.POSITIVE_INFINITY) return;
-    const atUs = earliestUs(this, demand, cost, priority, nowUs);
-    if (atUs <= nowUs + maxWaitUs && maxWaitUs > 0) return;
-    this.departures.refuse(demand, nowUs, "POLITELY_DEADLINE", cost);
-    const waitMs = (atUs - nowUs) / 1000;
-    throw new DeadlineError(demand.key, waitMs, reasonOf(this, demand, cost, nowUs), maxWaitUs / 1000);
-  }
-
-  #wait(
-    demand: Demand,
-    cost: LaneCost,
-    options: AcquireOptions | undefined,
-    deadlineUs: number,
-    nowUs: number,
-  ): Promise<Permit> {
-    return new Promise((resolve, reject) => {
-      this.#sequence += 1;
-      const waiter = new Waiter(
-        nowUs,
-        this.#sequence,
-        cost,
-        demand.target,
-        termsOf(options, deadlineUs),
-        resolve,
-        reject,
-      );
-      const { terms } = waiter;
-      if (terms !== undefined) terms.waiter = waiter;
-      const announce = this.events.hasListeners
-        ? this.#waitEvent(demand, cost, options?.priority ?? 0, nowUs)
-        : undefined;
-      this.queue.add(waiter, options?.priority ?? 0, demand, nowUs);
-      if (options?.signal !== undefined && terms !== undefined) this.signals.watch(options.signal, terms);
-      if (announce !== undefined) this.events.emit(announce);
-      this.queue.run();
-    });
-  }
-
-  #waitEvent(demand: Demand, cost: LaneCost, priority: number, nowUs: number): LimiterEvent {
-    const lane = this.queue.lanes.get(demand.name);
-    return {
-      type: "wait",
-      key: demand.key,
-      atMs: nowUs / 1000,
-      waitMs: (earliestUs(this, demand, cost, priority, nowUs) - nowUs) / 1000,
-      reason: reasonOf(this, demand, cost, nowUs),
-      ahead: lane?.aheadOf(priority).requests ?? 0,
-    };
-  }
-
-  #grant(spec: LaneSpec, cost: LaneCost, askedUs: number, nowUs: number): HeldPermit {
+  /** Takes all limits in one step and makes the permit. */
+  grantNow(spec: LaneSpec, cost: LaneCost, askedUs: number, nowUs: number): HeldPermit {
     const { slots, key } = spec;
     const waitedUs = nowUs - askedUs;
     const permit = this.#take(spec, cost, nowUs, waitedUs);
@@ -351,7 +273,7 @@ export class Engine {
 
   #take(spec: LaneSpec, cost: LaneCost, nowUs: number, waitedUs: number): HeldPermit {
     const { slots, key } = spec;
-    const first = this.ledger.take(slots[0], costAt(cost, 0), nowUs, nowUs);
+    const first = this.ledger.take(slots[0], costAt(cost, 0), nowUs);
     if (slots.length === 1 && cost === ONE && first.hold === undefined && first.period < 0) {
       const { unitsAfter, previousUs } = first;
       const detail = { waitedUs, unitsAfter, previousUs, parts: undefined, partNames: HOST_ONLY };
@@ -359,7 +281,7 @@ export class Engine {
     }
     const parts: Taken[] = [first];
     for (let index = 1; index < slots.length; index++) {
-      parts.push(this.ledger.take(slots[index], costAt(cost, index), nowUs, nowUs));
+      parts.push(this.ledger.take(slots[index], costAt(cost, index), nowUs));
     }
     parts.forEach(({ hold }, index) => {
       if (hold === undefined) return;
@@ -401,25 +323,6 @@ export class Engine {
   /** Emits if anybody listens. */
   emit(make: () => LimiterEvent): void {
     if (this.events.hasListeners) this.events.emit(make());
-  }
-}
-
-function termsOf(options: AcquireOptions | undefined, deadlineUs: number): Terms | undefined {
-  const isPlain =
-    options?.signal === undefined && options?.cost === undefined && deadlineUs === Number.POSITIVE_INFINITY;
-  return isPlain ? undefined : new Terms(deadlineUs, options?.cost);
-}
-
-function checkOptions(options: AcquireOptions | undefined): void {
-  if (options === undefined) return;
-  if (typeof options !== "object" || options === null)
-    throw new TypeError(`options must be an object; got ${String(options)}.`);
-  const { priority, signal } = options;
-  if (priority !== undefined && !Number.isFinite(priority)) {
-    throw new RangeError(`priority must be a finite number; got ${String(priority)}.`);
-  }
-  if (signal !== undefined && typeof signal.addEventListener !== "function") {
-    throw new TypeError(`signal must be an AbortSignal; got ${typeof signal}.`);
   }
 }
 

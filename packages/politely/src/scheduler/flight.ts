@@ -91,13 +91,13 @@ export class LooseFlights {
 
   /** Whether one started at `startedUs` still counts as in flight. */
   isOpen(startedUs: number, nowUs: number): boolean {
-    return this.epochAt(nowUs) - Math.floor(startedUs / GENERATION_US) <= 1;
+    return this.epochAt(nowUs) - epochOf(startedUs) <= 1;
   }
 
   /** Ends an open one. */
   end(slot: number, startedUs: number, nowUs: number): void {
     const halves = this.#rolled(slot, nowUs);
-    const isOfBefore = Math.floor(startedUs / GENERATION_US) < this.epochAt(nowUs);
+    const isOfBefore = epochOf(startedUs) < this.epochAt(nowUs);
     halves[2 * this.slab.wordOf(slot) + (isOfBefore ? FLIGHT_BEFORE : FLIGHT)] -= 1;
   }
 
@@ -125,4 +125,9 @@ export class LooseFlights {
     if (lapsed > 0) this.onLapse(slot, lapsed);
     return halves;
   }
+}
+
+/** Instants before 0, as a clock may have, belong to the first generation. */
+function epochOf(us: number): number {
+  return Math.max(0, Math.floor(us / GENERATION_US));
 }

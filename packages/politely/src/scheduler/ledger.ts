@@ -33,8 +33,6 @@ export interface Taken {
   readonly period: number;
 }
 
-const UNITS_MASK = 0x3fff_ffff;
-
 /** What happens outside when a permit is held too long. */
 export interface LedgerListener {
   holdLapsed(hold: Hold, nowUs: number): void;
@@ -192,34 +190,47 @@ export class Ledger {
     return this.logs.used(this.log(slot, index), rule.windows[index], nowUs) + pending;
   }
 
-  /** Counts a start. One that is past its time, as recorded starts may be, is counted as far as the past is still known. */
-  take(slot: number, cost: Cost, startedUs: number, nowUs: number): Taken {
+  /** Counts a start that is granted now, and holds its place. */
+  take(slot: number, cost: Cost, nowUs: number): Taken {
     const { rule, isFollowed } = this.profileOf(slot);
-    const { words, halves } = this.slab.chunkOf(slot);
-    const word = this.slab.wordOf(slot);
-    const half = 2 * word;
-    const previousUs = words[word + LAST_US];
-    if (startedUs > previousUs) words[word + LAST_US] = startedUs;
-    if (rule.rateCount !== 0) {
-      const owed = rateOwedAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], startedUs);
-      words[word + OWED] = Math.min(Number.MAX_SAFE_INTEGER, owed + cost.rate * rule.ratePerUs);
-      words[word + SEEN_US] = Math.max(words[word + SEEN_US], startedUs);
-      halves[half + UNITS] = (halves[half + UNITS] + cost.rate) & UNITS_MASK;
-    }
-    if (!rule.fromAnswer) this.logStart(slot, startedUs, cost.window);
-    const period = rule.quota === undefined ? -1 : this.quotas.spend(slot, rule.quota, cost.quota);
+    const previousUs = this.lastUs(slot);
+    const period = this.#count(slot, cost, nowUs);
+    if (!rule.fromAnswer) this.logStart(slot, nowUs, cost.window);
     let hold: Hold | undefined;
-    if (isFollowed) hold = this.#holdsOf(slot).add(slot, startedUs, cost.window, !rule.fromAnswer);
+    if (isFollowed) hold = this.#holdsOf(slot).add(slot, nowUs, cost.window, !rule.fromAnswer);
     else this.loose.begin(slot, nowUs);
     return {
       slot,
-      startedUs,
+      startedUs: nowUs,
       previousUs: rule.gapUs === 0 ? undefined : previousUs,
-      unitsAfter: halves[half + UNITS],
+      unitsAfter: this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + UNITS],
       cost,
       hold,
       period,
     };
+  }
+
+  /** Counts a start that has been made and answered without asking, as far as the past is still known. */
+  record(slot: number, cost: Cost, startedUs: number, nowUs: number): void {
+    const { rule } = this.profileOf(slot);
+    this.#count(slot, cost, startedUs);
+    this.logStart(slot, rule.fromAnswer ? nowUs : startedUs, cost.window);
+    if (rule.fromAnswer) this.#holdsOf(slot).answeredUs = nowUs;
+  }
+
+  /** Counts a start in gap, bucket and quota; returns the quota's period. */
+  #count(slot: number, cost: Cost, startedUs: number): number {
+    const { rule } = this.profileOf(slot);
+    const { words, halves } = this.slab.chunkOf(slot);
+    const word = this.slab.wordOf(slot);
+    if (startedUs > words[word + LAST_US]) words[word + LAST_US] = startedUs;
+    if (rule.rateCount !== 0) {
+      const owed = rateOwedAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], startedUs);
+      words[word + OWED] = Math.min(Number.MAX_SAFE_INTEGER, owed + cost.rate * rule.ratePerUs);
+      words[word + SEEN_US] = Math.max(words[word + SEEN_US], startedUs);
+    }
+    halves[2 * word + UNITS] += cost.rate;
+    return rule.quota === undefined ? -1 : this.quotas.spend(slot, rule.quota, cost.quota);
   }
 
   /** Whether the start still holds its place. If not, its row may be another key's by now. */
@@ -241,17 +252,16 @@ export class Ledger {
     const word = this.slab.wordOf(slot);
     if (rule.rateCount !== 0 && unused.rate !== 0) {
       const owed = rateOwedAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], nowUs);
-      const laterUnits = (halves[2 * word + UNITS] - taken.unitsAfter) & UNITS_MASK;
+      const laterUnits = (halves[2 * word + UNITS] - taken.unitsAfter) >>> 0;
       words[word + OWED] =
         unused.rate > 0
           ? rateOwedWithout(owed, unused.rate * rule.ratePerUs, laterUnits * rule.ratePerUs)
           : Math.min(Number.MAX_SAFE_INTEGER, owed - unused.rate * rule.ratePerUs);
       words[word + SEEN_US] = nowUs;
     }
-    if (isWhole && taken.previousUs !== undefined && words[word + LAST_US] === taken.startedUs) {
-      words[word + LAST_US] = taken.previousUs;
-    }
-    if (taken.hold === undefined || taken.hold.isLogged) this.#adjustLogs(slot, taken.startedUs, -unused.window);
+    const isNewest = halves[2 * word + UNITS] === taken.unitsAfter;
+    if (isWhole && isNewest && taken.previousUs !== undefined) words[word + LAST_US] = taken.previousUs;
+    if (taken.hold === undefined || taken.hold.isLogged) this.#adjustLogs(slot, taken.startedUs, -unused.window, nowUs);
     if (rule.quota !== undefined) this.quotas.giveBack(slot, taken.period, unused.quota);
   }
 
@@ -343,10 +353,10 @@ export class Ledger {
     }
   }
 
-  #adjustLogs(slot: number, startedUs: number, change: number): void {
+  #adjustLogs(slot: number, startedUs: number, change: number, nowUs: number): void {
     if (change === 0) return;
     this.profileOf(slot).rule.windows.forEach((window, index) => {
-      this.logs.adjust(this.log(slot, index), window, startedUs, change);
+      this.logs.adjust(this.log(slot, index), window, startedUs, change, nowUs);
     });
   }
 

@@ -86,7 +86,7 @@ function convertWindows(ledger: Ledger, slot: number, from: Rule, to: Rule, nowU
   const lastUs = ledger.lastUs(slot);
   const logs = to.windows.map((window) => {
     const source = old.find(({ perUs }) => perUs === window.perUs) ?? longest;
-    if (source !== undefined) return ledger.logs.copy(source.handle);
+    if (source !== undefined) return ledger.logs.copy(source.handle, window);
     return lastUs + window.perUs > nowUs ? ledger.logs.append(NO_LOG, window, lastUs, 1) : NO_LOG;
   });
   for (const { handle } of old) ledger.logs.release(handle);

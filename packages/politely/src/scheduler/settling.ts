@@ -21,8 +21,7 @@ export class Settling implements PermitOwner {
     const slot = this.#slotOfScope(demand, answer.scope);
     if (answer.kind === "unused") return;
     for (const each of demand.slots) {
-      const taken = this.engine.ledger.take(each, ONE, startedUs, nowUs);
-      this.engine.ledger.end(taken, nowUs, 1);
+      this.engine.ledger.record(each, ONE, startedUs, nowUs);
     }
     this.engine.books.granted(demand.slots[0], startedUs, 0);
     if (answer.kind === "rate_limited") this.engine.books.count(demand.slots[0], "throttled");

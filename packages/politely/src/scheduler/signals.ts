@@ -39,8 +39,17 @@ export class Signals {
 
   unwatch(terms: Terms | undefined): void {
     if (terms === undefined) return;
-    const { watch, watchPrevious, watchNext } = terms;
+    const { watch } = terms;
     if (watch === undefined) return;
+    this.#unlink(watch, terms);
+    if (watch.first !== undefined) return;
+    watch.signal.removeEventListener("abort", watch.listener);
+    // An aborted signal is off the map already, and another watch of it may have come since.
+    if (this.#watches.get(watch.signal) === watch) this.#watches.delete(watch.signal);
+  }
+
+  #unlink(watch: SignalWatch, terms: Terms): void {
+    const { watchPrevious, watchNext } = terms;
     if (watchPrevious === undefined) watch.first = watchNext;
     else watchPrevious.watchNext = watchNext;
     if (watchNext === undefined) watch.last = watchPrevious;
@@ -48,26 +57,17 @@ export class Signals {
     terms.watch = undefined;
     terms.watchPrevious = undefined;
     terms.watchNext = undefined;
-    if (watch.first === undefined) {
-      watch.signal.removeEventListener("abort", watch.listener);
-      this.#watches.delete(watch.signal);
-    }
   }
 
   #abort(signal: AbortSignal): void {
     const watch = this.#watches.get(signal);
     if (watch === undefined) return;
-    // The whole list goes at once: nobody on it need be unlinked one by one.
     this.#watches.delete(signal);
     signal.removeEventListener("abort", watch.listener);
-    let terms = watch.first;
-    while (terms !== undefined) {
-      const { watchNext } = terms;
-      terms.watch = undefined;
-      terms.watchPrevious = undefined;
-      terms.watchNext = undefined;
+    // From the front, one at a time: whoever is told may take others off the list.
+    for (let terms = watch.first; terms !== undefined; terms = watch.first) {
+      this.#unlink(watch, terms);
       this.onAbort(terms, signal.reason);
-      terms = watchNext;
     }
     this.onDone();
   }

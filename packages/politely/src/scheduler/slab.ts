@@ -10,7 +10,7 @@ export const PROFILE = 6;
 export const FLIGHT = 7;
 export const FLIGHT_BEFORE = 8;
 export const EPOCH = 9;
-/** Units ever taken from the bucket, modulo 2^30. */
+/** Units ever taken, modulo 2^32; so two starts never look alike. */
 export const UNITS = 10;
 const WINDOWS = 11;
 const STATS_WORDS = 6;
@@ -64,6 +64,8 @@ export class Chunk {
   /** Rows handed out so far; those returned are linked from `free`. */
   used = 0;
   free = NONE;
+  /** It is on the list of chunks that may have room. */
+  isRoomy = true;
 
   constructor(
     rows: number,
@@ -162,12 +164,12 @@ export class Slab {
     const row = slot & CHUNK_MASK;
     chunk.live -= 1;
     this.#live -= 1;
+    if (!chunk.isRoomy) this.#roomy.push(index);
+    chunk.isRoomy = true;
     if (chunk.live === 0) {
       this.chunks[index] = new Chunk(index === 0 ? FIRST_ROWS : 0, chunk.stride);
-      this.#roomy.push(index);
       return;
     }
-    if (chunk.free === NONE) this.#roomy.push(index);
     chunk.halves[2 * row * chunk.stride + PROFILE] = chunk.free;
     chunk.free = row;
   }
@@ -184,6 +186,7 @@ export class Slab {
       next.live = chunk.live;
       next.used = chunk.used;
       next.free = chunk.free;
+      next.isRoomy = chunk.isRoomy;
       this.chunks[index] = next;
     });
   }
@@ -199,7 +202,10 @@ export class Slab {
       const chunk = this.chunks[index];
       if (chunk.free !== NONE || chunk.used < chunk.rows) return index;
       if (chunk.rows < CHUNK_ROWS) chunk.resize(index === 0 ? chunk.rows * 2 : CHUNK_ROWS);
-      else this.#roomy.pop();
+      else {
+        this.#roomy.pop();
+        chunk.isRoomy = false;
+      }
     }
   }
 }

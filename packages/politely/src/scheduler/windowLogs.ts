@@ -8,6 +8,7 @@ import {
   windowLivePairs,
   windowMove,
   windowReadyAt,
+  windowRegrain,
   windowUsed,
   windowWords,
 } from "../core/window.js";
@@ -50,16 +51,17 @@ export class WindowLogs {
     return moved;
   }
 
-  /** Adds to (or takes from) what was logged at `startUs`. */
-  adjust(handle: number, rule: WindowRule, startUs: number, change: number): void {
-    if (handle !== NO_LOG) windowAdjust(this.#memory, handle, windowCountedAt(rule, startUs), change);
+  /** Adds to (or takes from) what was logged at `startUs`, unless that has left the window. */
+  adjust(handle: number, rule: WindowRule, startUs: number, change: number, nowUs: number): void {
+    if (handle !== NO_LOG) windowAdjust(this.#memory, handle, rule, startUs, change, nowUs);
   }
 
-  /** Another log with the same starts in it. */
-  copy(handle: number): number {
+  /** Another log with the same starts in it, counted as `rule` counts them. */
+  copy(handle: number, rule: WindowRule): number {
     if (handle === NO_LOG) return NO_LOG;
     const copy = this.#allocate(windowCapacity(this.#memory, handle));
     windowMove(this.#memory, handle, this.#memory, copy);
+    windowRegrain(this.#memory, copy, rule);
     return copy;
   }
 

@@ -1,0 +1,112 @@
+import { ClosedError, DeadlineError, QueueFullError } from "../errors.js";
+import type { LimiterEvent } from "../observe/types.js";
+import type { AcquireOptions, Permit, Target } from "../types.js";
+import { costOf, type Demand } from "./demand.js";
+import type { Engine } from "./engine.js";
+import { earliestUs, reasonOf } from "./forecast.js";
+import { type LaneCost, Terms, Waiter } from "./lane.js";
+
+/** Requests that are ready to wait: granted at once, refused for good reason, or put in their lane. */
+export class Arrivals {
+  #sequence = 0;
+
+  constructor(readonly engine: Engine) {}
+
+  acquire(target: Target, options: AcquireOptions | undefined): Promise<Permit> {
+    if (this.engine.isClosed) throw new ClosedError(this.engine.policy.resolve(target).key);
+    checkOptions(options);
+    const nowUs = this.engine.nowUs();
+    const demand = this.engine.demand(target, nowUs);
+    const cost = costOf(this.engine.ledger, demand, options?.cost);
+    const maxWaitUs = this.#maxWaitUs(demand, options);
+    options?.signal?.throwIfAborted();
+    if (this.engine.queue.canStart(demand, cost, nowUs))
+      return Promise.resolve(this.engine.grantNow(demand, cost, nowUs, nowUs));
+    this.#refuseIfHopeless(demand, cost, options?.priority ?? 0, maxWaitUs, nowUs);
+    return this.#wait(demand, cost, options, nowUs + maxWaitUs, nowUs);
+  }
+
+  #maxWaitUs(demand: Demand, options: AcquireOptions | undefined): number {
+    if (options?.maxWait !== undefined) return this.engine.options.readMaxWait(options.maxWait);
+    let leastUs = Number.POSITIVE_INFINITY;
+    for (const slot of demand.slots) leastUs = Math.min(leastUs, this.engine.ledger.profileOf(slot).rule.maxWaitUs);
+    return leastUs;
+  }
+
+  /** Throws when the lane is full or the deadline cannot be met. */
+  #refuseIfHopeless(demand: Demand, cost: LaneCost, priority: number, maxWaitUs: number, nowUs: number): void {
+    for (let index = 0; index < demand.slots.length; index++) {
+      const { maxQueue } = this.engine.ledger.profileOf(demand.slots[index]).rule;
+      if ((this.engine.queue.gateAt(demand.slots[index])?.waiting ?? 0) < maxQueue) continue;
+      this.engine.departures.refuse(demand, nowUs, "POLITELY_QUEUE_FULL", cost);
+      throw new QueueFullError(index === 0 ? demand.key : demand.scopeNames[index], maxQueue);
+    }
+    if (maxWaitUs === Number.POSITIVE_INFINITY) return;
+    const atUs = earliestUs(this.engine, demand, cost, priority, nowUs);
+    if (atUs <= nowUs + maxWaitUs && maxWaitUs > 0) return;
+    this.engine.departures.refuse(demand, nowUs, "POLITELY_DEADLINE", cost);
+    const waitMs = (atUs - nowUs) / 1000;
+    throw new DeadlineError(demand.key, waitMs, reasonOf(this.engine, demand, cost, nowUs), maxWaitUs / 1000);
+  }
+
+  #wait(
+    demand: Demand,
+    cost: LaneCost,
+    options: AcquireOptions | undefined,
+    deadlineUs: number,
+    nowUs: number,
+  ): Promise<Permit> {
+    return new Promise((resolve, reject) => {
+      this.#sequence += 1;
+      const waiter = new Waiter(
+        nowUs,
+        this.#sequence,
+        cost,
+        demand.target,
+        termsOf(options, deadlineUs),
+        resolve,
+        reject,
+      );
+      const { terms } = waiter;
+      if (terms !== undefined) terms.waiter = waiter;
+      const announce = this.engine.events.hasListeners
+        ? this.#waitEvent(demand, cost, options?.priority ?? 0, nowUs)
+        : undefined;
+      this.engine.queue.add(waiter, options?.priority ?? 0, demand, nowUs);
+      if (options?.signal !== undefined && terms !== undefined) this.engine.signals.watch(options.signal, terms);
+      if (announce !== undefined) this.engine.events.emit(announce);
+      this.engine.queue.run();
+    });
+  }
+
+  #waitEvent(demand: Demand, cost: LaneCost, priority: number, nowUs: number): LimiterEvent {
+    const lane = this.engine.queue.lanes.get(demand.name);
+    return {
+      type: "wait",
+      key: demand.key,
+      atMs: nowUs / 1000,
+      waitMs: (earliestUs(this.engine, demand, cost, priority, nowUs) - nowUs) / 1000,
+      reason: reasonOf(this.engine, demand, cost, nowUs),
+      ahead: lane?.aheadOf(priority).requests ?? 0,
+    };
+  }
+}
+
+function termsOf(options: AcquireOptions | undefined, deadlineUs: number): Terms | undefined {
+  const isPlain =
+    options?.signal === undefined && options?.cost === undefined && deadlineUs === Number.POSITIVE_INFINITY;
+  return isPlain ? undefined : new Terms(deadlineUs, options?.cost);
+}
+
+function checkOptions(options: AcquireOptions | undefined): void {
+  if (options === undefined) return;
+  if (typeof options !== "object" || options === null)
+    throw new TypeError(`options must be an object; got ${String(options)}.`);
+  const { priority, signal } = options;
+  if (priority !== undefined && !Number.isFinite(priority)) {
+    throw new RangeError(`priority must be a finite number; got ${String(priority)}.`);
+  }
+  if (signal !== undefined && typeof signal.addEventListener !== "function") {
+    throw new TypeError(`signal must be an AbortSignal; got ${typeof signal}.`);
+  }
+}
