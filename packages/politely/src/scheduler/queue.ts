@@ -230,7 +230,16 @@ export class Queue {
         stop = gate;
       }
     }
-    return stop;
+    return stop ?? this.#queueAhead(lane);
+  }
+
+  /** A key of the lane where another one stands before it; undefined when it is its turn at all of them. */
+  #queueAhead(lane: Lane): Gate | undefined {
+    if (lane.gates.length === 1) return undefined;
+    return lane.gates.find(({ parked }) => {
+      const first = parked.peek();
+      return first !== undefined && first !== lane && isLaneBefore(first, lane);
+    });
   }
 
   #park(lane: Lane, nowUs: number): void {
