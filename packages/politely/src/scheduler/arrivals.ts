@@ -56,27 +56,19 @@ export class Arrivals {
     deadlineUs: number,
     nowUs: number,
   ): Promise<Permit> {
-    return new Promise((resolve, reject) => {
-      this.#sequence += 1;
-      const waiter = new Waiter(
-        nowUs,
-        this.#sequence,
-        cost,
-        demand.target,
-        termsOf(options, deadlineUs),
-        resolve,
-        reject,
-      );
-      const { terms } = waiter;
-      if (terms !== undefined) terms.waiter = waiter;
-      const announce = this.engine.events.hasListeners
-        ? this.#waitEvent(demand, cost, options?.priority ?? 0, nowUs)
-        : undefined;
-      this.engine.queue.add(waiter, options?.priority ?? 0, demand, nowUs);
-      if (options?.signal !== undefined && terms !== undefined) this.engine.signals.watch(options.signal, terms);
-      if (announce !== undefined) this.engine.events.emit(announce);
-      this.engine.queue.run();
-    });
+    const priority = options?.priority ?? 0;
+    const terms = termsOf(options, deadlineUs);
+    const promise = new Promise<Permit>(capture);
+    this.#sequence += 1;
+    const waiter = new Waiter(nowUs, this.#sequence, cost, demand.target, terms, captured.resolve, captured.reject);
+    if (terms !== undefined) terms.waiter = waiter;
+    const { events, queue, signals } = this.engine;
+    const announce = events.hasListeners ? this.#waitEvent(demand, cost, priority, nowUs) : undefined;
+    queue.add(waiter, priority, demand, nowUs);
+    if (options?.signal !== undefined && terms !== undefined) signals.watch(options.signal, terms);
+    if (announce !== undefined) events.emit(announce);
+    queue.run();
+    return promise;
   }
 
   #waitEvent(demand: Demand, cost: LaneCost, priority: number, nowUs: number): LimiterEvent {
@@ -90,6 +82,17 @@ export class Arrivals {
       ahead: lane?.aheadOf(priority).requests ?? 0,
     };
   }
+}
+
+/** What `capture` was last called with. One function for all promises, so that a hundred thousand waiters do not make as many. */
+const captured: { resolve: (permit: Permit) => void; reject: (reason: unknown) => void } = {
+  resolve: () => undefined,
+  reject: () => undefined,
+};
+
+function capture(resolve: (permit: Permit) => void, reject: (reason: unknown) => void): void {
+  captured.resolve = resolve;
+  captured.reject = reject;
 }
 
 function termsOf(options: AcquireOptions | undefined, deadlineUs: number): Terms | undefined {

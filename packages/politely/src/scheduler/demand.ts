@@ -59,6 +59,8 @@ export function demandOfKey(
 
 /** Reads a cost for the rows of a demand. Throws `RangeError` for one that could never fit, `TypeError` for one that is none. */
 export function costOf(ledger: Ledger, demand: Demand, input: AcquireOptions["cost"]): LaneCost {
+  // One unit fits every limit there can be.
+  if (input === undefined) return ONE;
   const cost = readCost(demand, input, 1);
   demand.slots.forEach((slot, index) => {
     const { rateMost, windowMost, quotaMost } = ledger.profileOf(slot);

@@ -4,6 +4,7 @@ import type { Ahead } from "./causes.js";
 import type { Gate } from "./gate.js";
 import { Heap, type Positioned } from "./heap.js";
 import type { Cost } from "./ledger.js";
+import { type InLine, Line } from "./line.js";
 import type { LaneSpec } from "./queue.js";
 import type { SignalWatch } from "./signals.js";
 
@@ -16,12 +17,11 @@ export function costAt(cost: LaneCost, index: number): Cost {
 }
 
 /** A request that waits. It holds a place in its lane, never a time. */
-export class Waiter {
-  previous: Waiter | undefined = undefined;
-  next: Waiter | undefined = undefined;
-  level: Level | undefined = undefined;
+export class Waiter implements InLine {
+  /** In the line of its level. */
+  place = -1;
   /** Undefined once it no longer waits. */
-  lane: Lane | undefined = undefined;
+  level: Level | undefined = undefined;
 
   constructor(
     readonly askedUs: number,
@@ -34,6 +34,10 @@ export class Waiter {
     readonly resolve: (permit: Permit) => void,
     readonly reject: (reason: unknown) => void,
   ) {}
+
+  get lane(): Lane | undefined {
+    return this.level?.lane;
+  }
 
   /** Infinity: none. */
   get deadlineUs(): number {
@@ -56,18 +60,19 @@ export class Terms implements Positioned {
   ) {}
 
   get isWaiting(): boolean {
-    return this.waiter?.lane !== undefined;
+    return this.waiter?.level !== undefined;
   }
 }
 
 /** Those of one priority, in order of arrival. */
 export class Level implements Positioned {
   position = -1;
-  count = 0;
-  first: Waiter | undefined = undefined;
-  last: Waiter | undefined = undefined;
+  readonly line = new Line<Waiter>();
 
-  constructor(readonly priority: number) {}
+  constructor(
+    readonly lane: Lane,
+    readonly priority: number,
+  ) {}
 }
 
 /** The queue of those who need the same keys. */
@@ -110,7 +115,7 @@ export class Lane implements Positioned {
   }
 
   get head(): Waiter | undefined {
-    return this.#levels.peek()?.first;
+    return this.#levels.peek()?.line.first;
   }
 
   get headPriority(): number {
@@ -125,51 +130,37 @@ export class Lane implements Positioned {
   add(waiter: Waiter, priority: number): void {
     let level = this.#byPriority.get(priority);
     if (level === undefined) {
-      level = new Level(priority);
+      level = new Level(this, priority);
       this.#byPriority.set(priority, level);
     }
-    waiter.lane = this;
     waiter.level = level;
-    waiter.previous = level.last;
-    if (level.last === undefined) level.first = waiter;
-    else level.last.next = waiter;
-    level.last = waiter;
-    level.count += 1;
+    level.line.push(waiter);
     this.size += 1;
-    if (level.count === 1) this.#levels.push(level);
+    if (level.line.count === 1) this.#levels.push(level);
   }
 
   remove(waiter: Waiter): void {
-    const { level, previous, next } = waiter;
+    const { level } = waiter;
     if (level === undefined) return;
-    if (previous === undefined) level.first = next;
-    else previous.next = next;
-    if (next === undefined) level.last = previous;
-    else next.previous = previous;
-    waiter.previous = undefined;
-    waiter.next = undefined;
+    const wasFirst = level.line.first === waiter;
+    level.line.remove(waiter);
     waiter.level = undefined;
-    level.count -= 1;
     this.size -= 1;
-    if (level.count === 0) {
+    if (level.line.count === 0) {
       this.#levels.remove(level);
       this.#byPriority.delete(level.priority);
-    } else if (previous === undefined && this.#levels.size > 1) this.#levels.update(level);
+    } else if (wasFirst && this.#levels.size > 1) this.#levels.update(level);
   }
 
   /** Everybody, in no particular order, as a list that stays the same when they leave. */
   everybody(): Waiter[] {
-    const waiters: Waiter[] = [];
-    for (const level of this.#levels.items) {
-      for (let waiter = level.first; waiter !== undefined; waiter = waiter.next) waiters.push(waiter);
-    }
-    return waiters;
+    return this.#levels.items.flatMap(({ line }) => line.toArray());
   }
 
   /** Those who certainly start before a newcomer of that priority. Costs that differ by key count as 1, so that this is a lower bound. */
   aheadOf(priority: number): Ahead {
     let requests = 0;
-    for (const level of this.#levels.items) if (level.priority >= priority) requests += level.count;
+    for (const level of this.#levels.items) if (level.priority >= priority) requests += level.line.count;
     return { requests, units: { rate: requests, window: requests, quota: requests } };
   }
 }
@@ -181,9 +172,11 @@ export function isLaneBefore(a: Lane, b: Lane): boolean {
 }
 
 function isBefore(a: Level, b: Level, ageingUs: number): boolean {
-  if (a.first === undefined || b.first === undefined) return b.first === undefined;
+  const first = a.line.first;
+  const other = b.line.first;
+  if (first === undefined || other === undefined) return other === undefined;
   // Effective priority is priority + waited / ageing. The wait grows alike for all, so the order never changes:
   // one point of priority is worth having asked `ageing` earlier.
-  const difference = a.first.askedUs - a.priority * ageingUs - (b.first.askedUs - b.priority * ageingUs);
-  return difference === 0 ? a.first.sequence < b.first.sequence : difference < 0;
+  const difference = first.askedUs - a.priority * ageingUs - (other.askedUs - b.priority * ageingUs);
+  return difference === 0 ? first.sequence < other.sequence : difference < 0;
 }

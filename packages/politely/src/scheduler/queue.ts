@@ -107,7 +107,6 @@ export class Queue {
     if (lane === undefined) return;
     const wasHead = lane.head === waiter;
     lane.remove(waiter);
-    waiter.lane = undefined;
     if (terms !== undefined) this.deadlines.leave(terms);
     this.waiting -= 1;
     for (const gate of lane.gates) gate.waiting -= 1;

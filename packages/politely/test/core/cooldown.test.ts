@@ -92,6 +92,12 @@ describe("the ladders", () => {
       kind: "rate_limited",
       held: [60, 60],
     },
+    {
+      title: "a list that begins with no hold",
+      rule: compileRule({ cooldown: [0, "10s", 0] }),
+      kind: "rate_limited",
+      held: [0, 10, 0, 0],
+    },
     { title: "a list, whose last step repeats", rule: ladder, kind: "rate_limited", held: [10, 20, 40, 40, 40] },
     {
       title: "another base and cap",
@@ -225,6 +231,24 @@ describe("an incident", () => {
       { at: 26, started: 3, heard: "server_error", until: 35 },
     ]);
   });
+
+  it.each([
+    { kind: "rate_limited", rule: ladder, held: 10 },
+    { kind: "server_error", rule: standard, held: 5 },
+    { kind: "timeout", rule: exponential, held: 5 },
+  ] as const)(
+    "whose step a success has reset still holds at a late $kind, for the first step",
+    ({ kind, rule, held }) => {
+      const state = play(rule, [
+        { at: 10, started: 1, heard: kind, retryAfter: 30, until: 40 },
+        { at: 20, started: 15, heard: "success", until: 40 },
+        { at: 39, started: 2, heard: kind, until: 39 + held },
+        { at: 50, started: 3, heard: kind, until: 50 + held },
+      ]);
+      expect(Number.isFinite(state?.untilUs)).toBe(true);
+      expect(state?.because).toBe(`${kind} at 50 s`);
+    },
+  );
 
   it("is forgotten an hour after its hold", () => {
     const state = play(standard, [{ at: 10, started: 1, heard: "rate_limited", until: 70 }]);

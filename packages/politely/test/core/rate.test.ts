@@ -285,6 +285,29 @@ describe("a debt under other numbers", () => {
     );
   });
 
+  it("is rounded up exactly where the product is beyond 2^53", () => {
+    const [before, to] = [
+      { ratePerUs: 253_679, burst: 1 },
+      { ratePerUs: 844_502, burst: 1 },
+    ];
+    // In floating point the quotient comes out whole and one less, which would forgive a little.
+    expect(rateOwedUnder(703_172_869_362_581, before, to)).toBe(2_340_875_257_796_028);
+    const anyDebt = fc.record({
+      owed: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+      from: fc.integer({ min: 1, max: 86_400_000_000 }),
+      to: fc.integer({ min: 1, max: 86_400_000_000 }),
+    });
+    fc.assert(
+      fc.property(anyDebt, ({ owed, from: fromUs, to: toUs }) => {
+        const exact = (BigInt(owed) * BigInt(toUs) + BigInt(fromUs) - 1n) / BigInt(fromUs);
+        const now = rateOwedUnder(owed, { ratePerUs: fromUs, burst: 9 }, { ratePerUs: toUs, burst: 9 });
+        const most = BigInt(Number.MAX_SAFE_INTEGER);
+        expect(BigInt(now)).toBe(exact < most ? exact : most);
+      }),
+      seeded(2_000),
+    );
+  });
+
   it("is the same number of units, rounded up by less than one unit-microsecond, in exact fractions", () => {
     fc.assert(
       fc.property(anyChange, ({ from: before, to, share }) => {

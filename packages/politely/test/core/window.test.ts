@@ -57,8 +57,8 @@ class Ring {
     return windowAppend(this.#memory, this.#at, this.rule, windowCountedAt(this.rule, startUs), units);
   }
 
-  adjust(startUs: number, change: number): void {
-    windowAdjust(this.#memory, this.#at, windowCountedAt(this.rule, startUs), change);
+  adjust(startUs: number, change: number, nowUs = startUs): void {
+    windowAdjust(this.#memory, this.#at, this.rule, startUs, change, nowUs);
   }
 
   /** Moves into a block of another size; the pairs kept. */
@@ -169,9 +169,27 @@ describe("what was counted", () => {
     ring.adjust(0, -5);
     expect(ring.used(300)).toBe(1);
     expect(ring.used(300 + second)).toBe(0);
-    ring.adjust(300, -1);
+    ring.adjust(300, -1, 300 + second);
     ring.adjust(12_345, -1);
     expect(ring.used(300 + second)).toBe(0);
+  });
+
+  it("is not taken from a later start once it has left, whether or not anybody has looked since", () => {
+    const ring = new Ring(threePerSecond, 4);
+    ring.append(0);
+    ring.append(second - 1, 2);
+    ring.adjust(0, -1, second);
+    expect(ring.used(second)).toBe(2);
+    ring.adjust(0, -1, second);
+    expect(ring.used(second)).toBe(2);
+  });
+
+  it("is found in the later start that took it in", () => {
+    const ring = new Ring(threePerSecond, 4);
+    ring.append(500);
+    ring.append(200, 2);
+    ring.adjust(200, -2, 600);
+    expect([ring.used(600), ring.used(500 + second)]).toEqual([1, 0]);
   });
 
   it("can be more than was said, even beyond the count", () => {
@@ -325,7 +343,7 @@ describe("any window", () => {
             // A start is corrected once: returned whole or in part, or found to have cost more.
             const [start] = open.splice(pick % open.length, 1);
             const change = (pick % (start.units + 3)) - start.units;
-            ring.adjust(start.atUs, change);
+            ring.adjust(start.atUs, change, nowUs);
             if (naive.countedAt(start.atUs) + rule.perUs > nowUs) naive.adjust(start.atUs, change);
           } else if (kind === "take" && naive.readyAt(nowUs, units, 0) <= nowUs) {
             if (!ring.append(nowUs, units)) {

@@ -15,7 +15,7 @@ function play(limits: Limits, rows: readonly Row[]): void {
     const readyUs = ledger.readyAt(slot, ONE, nowUs);
     expect(readyUs <= nowUs ? "granted" : readyUs / 1000, `row ${index}, at ${atMs} ms`).toBe(answer);
     expect(ledger.binding, `row ${index}, at ${atMs} ms`).toBe(binding);
-    if (readyUs <= nowUs) ledger.take(slot, ONE, nowUs, nowUs);
+    if (readyUs <= nowUs) ledger.take(slot, ONE, nowUs);
   });
 }
 
@@ -35,15 +35,15 @@ describe("a key with several limits", () => {
 
   it("names the window that takes longest among several", () => {
     const { ledger, slot } = oneKey({ window: ["1/s", "2/min", "3/10s"] });
-    ledger.take(slot, ONE, 0, 0);
+    ledger.take(slot, ONE, 0);
     expect([ledger.readyAt(slot, ONE, 5), ledger.bindingWindow]).toEqual([second, 0]);
-    ledger.take(slot, ONE, 2 * second, 2 * second);
+    ledger.take(slot, ONE, 2 * second);
     expect([ledger.readyAt(slot, ONE, 2 * second), ledger.bindingWindow]).toEqual([60 * second, 1]);
   });
 
   it("limits nothing when it is turned off, but for a pause", () => {
     const { ledger, slot } = oneKey({ enabled: false, minDelay: 1_000 });
-    ledger.take(slot, ONE, 0, 0);
+    ledger.take(slot, ONE, 0);
     expect(ledger.readyAt(slot, ONE, 0)).toBe(0);
     ledger.setPause(slot, 500);
     expect([ledger.readyAt(slot, ONE, 0), ledger.binding]).toEqual([500, "pause"]);
@@ -73,16 +73,16 @@ describe("a key with several limits", () => {
 
   it("waits for the end of the day when its quota is spent", () => {
     const { ledger, slot } = oneKey({ quota: { count: 2, per: "day" } }, 86_400_000 - 1_000);
-    expect(ledger.take(slot, ONE, 0, 0).period).toBe(0);
-    ledger.take(slot, ONE, 0, 0);
+    expect(ledger.take(slot, ONE, 0).period).toBe(0);
+    ledger.take(slot, ONE, 0);
     expect([ledger.readyAt(slot, ONE, 7), ledger.binding]).toEqual([7 + second, "quota"]);
   });
 
   it("keeps what it counted when another key needs wider rows", () => {
     const { ledger, slot } = oneKey({ window: "1/s", rate: "1/s" });
-    ledger.take(slot, ONE, 0, 0);
+    ledger.take(slot, ONE, 0);
     const other = addKey(ledger, { window: ["1/s", "2/s", "3/s"], quota: { count: 1, per: "hour" } });
-    ledger.take(other, ONE, 5, 5);
+    ledger.take(other, ONE, 5);
     expect([ledger.readyAt(slot, ONE, 6), ledger.readyAt(other, ONE, 6)]).toEqual([second, 6 + 3_600 * second]);
     expect([ledger.windowUsed(slot, 0, 6), ledger.windowUsed(other, 2, 6)]).toEqual([1, 1]);
   });
@@ -91,7 +91,7 @@ describe("a key with several limits", () => {
 describe("starts that were recorded", () => {
   it("count even beyond the limits", () => {
     const { ledger, slot } = oneKey({ rate: "1/s", burst: 2, window: "3/10s" });
-    for (let index = 0; index < 5; index += 1) ledger.take(slot, ONE, index, index);
+    for (let index = 0; index < 5; index += 1) ledger.record(slot, ONE, index, index);
     expect(ledger.owedAt(slot, 4)).toBeGreaterThan(4 * second);
     expect(ledger.rateAt(slot, ONE)).toBe(4 * second);
     expect(ledger.windowAt(slot, 0, ONE, 5)).toBe(10 * second + 2);
@@ -99,8 +99,8 @@ describe("starts that were recorded", () => {
 
   it("from the past count as late as what is known already, and do not move the last start back", () => {
     const { ledger, slot } = oneKey({ minDelay: 1_000, rate: "1/s", burst: 2, window: "2/10s" });
-    ledger.take(slot, ONE, 5 * second, 5 * second);
-    ledger.take(slot, ONE, 2 * second, 5 * second);
+    ledger.take(slot, ONE, 5 * second);
+    ledger.record(slot, ONE, 2 * second, 5 * second);
     expect(ledger.lastUs(slot)).toBe(5 * second);
     expect(ledger.rateAt(slot, ONE)).toBe(6 * second);
     expect(ledger.windowAt(slot, 0, ONE, 6 * second)).toBe(15 * second);
@@ -110,7 +110,7 @@ describe("starts that were recorded", () => {
 describe("places", () => {
   it("are as many as the concurrency, and come back at the end", () => {
     const { ledger, slot } = oneKey({ concurrency: 2, maxHold: "1min" });
-    const [first] = [ledger.take(slot, ONE, 0, 0), ledger.take(slot, ONE, 10, 10)];
+    const [first] = [ledger.take(slot, ONE, 0), ledger.take(slot, ONE, 10)];
     expect([ledger.readyAt(slot, ONE, 20), ledger.binding, ledger.inFlight(slot, 20)]).toEqual([
       60 * second,
       "concurrency",
@@ -122,7 +122,7 @@ describe("places", () => {
 
   it("come back exactly at maxHold, with a word about each", () => {
     const { ledger, slot, lapsedHolds } = oneKey({ concurrency: 2, maxHold: "1min" });
-    const taken = [0, 10, 20].map((atUs) => ledger.take(slot, ONE, atUs, atUs));
+    const taken = [0, 10, 20].map((atUs) => ledger.take(slot, ONE, atUs));
     expect(ledger.readyAt(slot, ONE, 60 * second - 1)).toBe(60 * second);
     expect(lapsedHolds).toEqual([]);
     expect(ledger.readyAt(slot, ONE, 60 * second + 10)).toBe(60 * second + 10);
@@ -132,7 +132,7 @@ describe("places", () => {
 
   it("are only counted where no limit follows them, and lapse within two hours", () => {
     const { ledger, slot, lapsedLoose } = oneKey({ rate: "1/s" });
-    const taken = ledger.take(slot, ONE, 0, 0);
+    const taken = ledger.take(slot, ONE, 0);
     expect([taken.hold, ledger.inFlight(slot, 5), ledger.holds.size]).toEqual([undefined, 1, 0]);
     expect([ledger.inFlight(slot, 7_200 * second), lapsedLoose]).toEqual([0, [1]]);
     expect(ledger.isOpen(taken, 7_200 * second)).toBe(false);
@@ -144,14 +144,14 @@ describe("counting from the answer", () => {
 
   it("lets nothing follow a start in flight before it could have lapsed", () => {
     const { ledger, slot } = oneKey(limits);
-    ledger.take(slot, ONE, 0, 0);
+    ledger.take(slot, ONE, 0);
     expect([ledger.readyAt(slot, ONE, 5), ledger.binding]).toEqual([61 * second, "minDelay"]);
     expect([ledger.windowUsed(slot, 0, 5), ledger.windowAt(slot, 0, units(2), 5)]).toEqual([1, 70 * second]);
   });
 
   it("begins gap and windows when the answer is there", () => {
     const { ledger, slot } = oneKey(limits);
-    const taken = ledger.take(slot, ONE, 0, 0);
+    const taken = ledger.take(slot, ONE, 0);
     ledger.end(taken, 3 * second, 1);
     expect(ledger.readyAt(slot, ONE, 3 * second)).toBe(4 * second);
     expect(ledger.windowAt(slot, 0, units(2), 4 * second)).toBe(13 * second);
@@ -159,14 +159,14 @@ describe("counting from the answer", () => {
 
   it("begins them at maxHold for one that is never answered", () => {
     const { ledger, slot } = oneKey(limits);
-    ledger.take(slot, ONE, 0, 0);
+    ledger.take(slot, ONE, 0);
     expect(ledger.readyAt(slot, ONE, 60 * second + 5)).toBe(61 * second);
     expect(ledger.windowAt(slot, 0, units(2), 61 * second)).toBe(70 * second);
   });
 
   it("leaves nothing of a start that was never sent", () => {
     const { ledger, slot } = oneKey(limits);
-    const taken = ledger.take(slot, ONE, 0, 0);
+    const taken = ledger.take(slot, ONE, 0);
     ledger.giveBack(taken, ONE, 2 * second, true);
     ledger.end(taken, 2 * second, undefined);
     expect([ledger.readyAt(slot, units(2), 2 * second), ledger.isFresh(slot, 2 * second)]).toEqual([2 * second, true]);
@@ -185,7 +185,7 @@ describe("a fresh key", () => {
   ])("is one again once it owes nothing: $title", ({ limits, freshMs }) => {
     const { ledger, slot, wall } = oneKey(limits);
     expect(ledger.isFresh(slot, 0)).toBe(true);
-    const taken = ledger.take(slot, ONE, 0, 0);
+    const taken = ledger.take(slot, ONE, 0);
     expect(ledger.isFresh(slot, 0)).toBe(false);
     ledger.end(taken, 0, 1);
     if (freshMs > 0) {
@@ -198,7 +198,7 @@ describe("a fresh key", () => {
 
   it("has nothing in flight, no pause and no incident that is remembered", () => {
     const { ledger, slot } = oneKey({ concurrency: 1 });
-    const taken = ledger.take(slot, ONE, 0, 0);
+    const taken = ledger.take(slot, ONE, 0);
     expect(ledger.isFresh(slot, 5)).toBe(false);
     ledger.end(taken, 5, 1);
     ledger.setPause(slot, 100);
@@ -207,7 +207,7 @@ describe("a fresh key", () => {
 
   it("takes nothing but its row once it was told to forget", () => {
     const { ledger, slot } = oneKey({ window: ["5/s", "9/min"], concurrency: 3 });
-    for (let index = 0; index < 4; index += 1) ledger.take(slot, ONE, index, index);
+    for (let index = 0; index < 4; index += 1) ledger.take(slot, ONE, index);
     ledger.forget(slot);
     expect([ledger.windowUsed(slot, 0, 5), ledger.windowUsed(slot, 1, 5), ledger.holds.size]).toEqual([0, 0, 0]);
   });

@@ -55,7 +55,7 @@ function play(
       one.isOpen = false;
       one.cost = ends.used === "nothing" ? 0 : used;
     } else if (ledger.readyAt(slot, units(cost), nowUs) <= nowUs) {
-      made.push({ taken: ledger.take(slot, units(cost), nowUs, nowUs), cost, isOpen: true });
+      made.push({ taken: ledger.take(slot, units(cost), nowUs), cost, isOpen: true });
     }
     onStep?.(made, nowUs, ledger.readyAt(slot, units(cost), nowUs));
   }
@@ -116,7 +116,7 @@ describe("what is given back", () => {
         const { ledger, slot, nowUs } = play(spec, steps);
         const atUs = Math.max(nowUs, ledger.readyAt(slot, ONE, nowUs));
         const before = [1, maxCost(spec)].map((cost) => ledger.readyAt(slot, units(cost), atUs));
-        const taken = ledger.take(slot, ONE, atUs, atUs);
+        const taken = ledger.take(slot, ONE, atUs);
         ledger.giveBack(taken, ONE, atUs, true);
         ledger.end(taken, atUs, undefined);
         expect([1, maxCost(spec)].map((cost) => ledger.readyAt(slot, units(cost), atUs))).toEqual(before);
@@ -129,24 +129,24 @@ describe("what is given back", () => {
 describe("the bucket of a start that was never sent", () => {
   it("gets all of it back when no other came after it", () => {
     const { ledger, slot } = oneKey({ rate: "1/s", burst: 2 });
-    const taken = ledger.take(slot, units(2), 0, 0);
+    const taken = ledger.take(slot, units(2), 0);
     ledger.giveBack(taken, units(2), 0, true);
     expect([ledger.owedAt(slot, 0), ledger.readyAt(slot, units(2), 0)]).toEqual([0, 0]);
   });
 
   it("gets nothing back when those after it would have filled it without that start", () => {
     const { ledger, slot } = oneKey({ rate: "1/s", burst: 2 });
-    const taken = ledger.take(slot, ONE, 0, 0);
+    const taken = ledger.take(slot, ONE, 0);
     // The bucket is full again, so these two could have come without the first.
-    ledger.take(slot, units(2), second, second);
+    ledger.take(slot, units(2), second);
     ledger.giveBack(taken, ONE, second, true);
     expect(ledger.readyAt(slot, ONE, second)).toBe(2 * second);
   });
 
   it("gets back what those after it leave, and no more", () => {
     const { ledger, slot } = oneKey({ rate: "1/s", burst: 5 });
-    const taken = ledger.take(slot, units(3), 0, 0);
-    ledger.take(slot, units(2), 0, 0);
+    const taken = ledger.take(slot, units(3), 0);
+    ledger.take(slot, units(2), 0);
     ledger.giveBack(taken, units(3), 0, true);
     expect([ledger.readyAt(slot, units(3), 0), ledger.readyAt(slot, units(4), 0)]).toEqual([0, second]);
   });
@@ -172,23 +172,52 @@ describe("the bucket of a start that was never sent", () => {
 describe("the gap of a start that was never sent", () => {
   it("goes back to the start before it, when no other came after it", () => {
     const { ledger, slot } = oneKey({ minDelay: 1_000 });
-    ledger.take(slot, ONE, 0, 0);
-    const last = ledger.take(slot, ONE, 5 * second, 5 * second);
+    ledger.take(slot, ONE, 0);
+    const last = ledger.take(slot, ONE, 5 * second);
     ledger.giveBack(last, ONE, 5 * second + 10, true);
     expect([ledger.lastUs(slot), ledger.readyAt(slot, ONE, 5 * second + 10)]).toEqual([0, 5 * second + 10]);
   });
 
   it("stays when another came after it", () => {
     const { ledger, slot } = oneKey({ minDelay: 1_000 });
-    const first = ledger.take(slot, ONE, 0, 0);
-    ledger.take(slot, ONE, second, second);
+    const first = ledger.take(slot, ONE, 0);
+    ledger.take(slot, ONE, second);
     ledger.giveBack(first, ONE, second + 10, true);
     expect(ledger.readyAt(slot, ONE, second + 10)).toBe(2 * second);
   });
 
+  it.each([
+    { title: "before it", recordedUs: 960_000 },
+    { title: "at the same instant", recordedUs: second },
+  ])("is not forgotten for another start that was recorded $title", ({ recordedUs }) => {
+    const { ledger, slot } = oneKey({ minDelay: 100 });
+    const taken = ledger.take(slot, ONE, second);
+    ledger.record(slot, ONE, recordedUs, second);
+    ledger.giveBack(taken, ONE, second, true);
+    ledger.end(taken, second, undefined);
+    expect(ledger.readyAt(slot, ONE, second)).toBeGreaterThanOrEqual(recordedUs + 100_000);
+    expect(ledger.readyAt(slot, ONE, second)).toBeLessThanOrEqual(second + 100_000);
+  });
+
+  it("goes back only when no other came after it, also where the count of units taken passes 2^32", () => {
+    const heavy = units(10_000_000);
+    const { ledger, slot } = oneKey({ minDelay: 100, rate: "10000000/s", burst: 20_000_000 });
+    for (let index = 0; index < 428; index += 1) ledger.record(slot, heavy, index * second, index * second);
+    const atUs = 500 * second;
+    const before = ledger.take(slot, heavy, atUs);
+    // 2^32 is a little less than 430 times this cost.
+    const after = ledger.take(slot, heavy, atUs + 100_000);
+    expect(after.unitsAfter).toBeLessThan(before.unitsAfter);
+    ledger.giveBack(before, heavy, atUs + 100_000, true);
+    expect(ledger.readyAt(slot, ONE, atUs + 100_000)).toBe(atUs + 200_000);
+    expect(ledger.rateAt(slot, heavy)).toBe(atUs + 100_000);
+    ledger.giveBack(after, heavy, atUs + 100_000, true);
+    expect(ledger.readyAt(slot, units(20_000_000), atUs + 100_000)).toBe(atUs + 100_000);
+  });
+
   it("stays when only a part of its cost was not used", () => {
     const { ledger, slot } = oneKey({ minDelay: 1_000, window: "9/min" });
-    const taken = ledger.take(slot, units(3), 0, 0);
+    const taken = ledger.take(slot, units(3), 0);
     ledger.giveBack(taken, units(2), 10, false);
     expect([ledger.readyAt(slot, ONE, 10), ledger.windowUsed(slot, 0, 10)]).toEqual([second, 1]);
   });
@@ -197,7 +226,7 @@ describe("the gap of a start that was never sent", () => {
 describe("a start that cost more than was said", () => {
   it("is owed on top: by bucket, window and quota", () => {
     const { ledger, slot } = oneKey({ rate: "1/s", burst: 5, window: "9/min", quota: { count: 20, per: "hour" } });
-    const taken = ledger.take(slot, units(2), 0, 0);
+    const taken = ledger.take(slot, units(2), 0);
     ledger.giveBack(taken, units(-6), 0, false);
     expect(ledger.windowUsed(slot, 0, 0)).toBe(8);
     expect(ledger.owedAt(slot, 0)).toBe(8 * second);
@@ -207,7 +236,7 @@ describe("a start that cost more than was said", () => {
 
   it("can make the next one wait, and no number runs over", () => {
     const { ledger, slot } = oneKey({ rate: "1/day", burst: 2, window: "9/min" });
-    const taken = ledger.take(slot, ONE, 0, 0);
+    const taken = ledger.take(slot, ONE, 0);
     ledger.giveBack(taken, units(-1_000_000_000), 0, false);
     expect(ledger.owedAt(slot, 0)).toBe(Number.MAX_SAFE_INTEGER);
     expect(ledger.windowAt(slot, 0, ONE, 0)).toBe(60 * second);
@@ -218,11 +247,11 @@ describe("a quota given back", () => {
   it("is in the period it was spent in, or nowhere", () => {
     const { ledger, slot, wall } = oneKey({ quota: { count: 5, per: "hour" } });
     const quota = { count: 5, per: "hour", timeZone: "UTC" } as const;
-    const [one, two] = [ledger.take(slot, units(2), 0, 0), ledger.take(slot, units(2), 0, 0)];
+    const [one, two] = [ledger.take(slot, units(2), 0), ledger.take(slot, units(2), 0)];
     ledger.giveBack(one, units(2), 5, true);
     expect(ledger.quotas.used(slot, quota)).toBe(2);
     wall.ms = 3_600_000;
-    ledger.take(slot, ONE, 10, 10);
+    ledger.take(slot, ONE, 10);
     ledger.giveBack(two, units(2), 15, true);
     expect(ledger.quotas.used(slot, quota)).toBe(1);
   });

@@ -64,6 +64,44 @@ describe("signals", () => {
     expect([onDone.mock.calls.length, removed.mock.calls.length]).toEqual([1, 1]);
   });
 
+  it("tell everybody who still waits, also when telling one takes others off", () => {
+    const told: Terms[] = [];
+    const { controller, signal } = counted();
+    const [a, next, b, last] = someTerms(4);
+    const signals: Signals = new Signals(
+      (terms) => {
+        told.push(terms);
+        for (const each of terms === a ? [a, next, last] : [terms]) signals.unwatch(each);
+      },
+      () => {},
+    );
+    for (const terms of [a, next, b, last]) signals.watch(signal, terms);
+    controller.abort();
+    expect(told).toEqual([a, b]);
+    expect([a, next, b, last].every(({ watch }) => watch === undefined)).toBe(true);
+  });
+
+  it("tell nobody twice when one is told in the middle of telling, and watch anew who comes then", () => {
+    const told: Terms[] = [];
+    const { controller, signal, removed } = counted();
+    const [a, b, late] = someTerms(3);
+    const signals: Signals = new Signals(
+      (terms) => {
+        told.push(terms);
+        signals.unwatch(terms);
+        if (terms === a) signals.watch(signal, late);
+      },
+      () => {},
+    );
+    for (const terms of [a, b]) signals.watch(signal, terms);
+    controller.abort();
+    expect(told).toEqual([a, b]);
+    expect(late.watch).toBeDefined();
+    signals.unwatch(late);
+    expect(late.watch).toBeUndefined();
+    expect(removed).toHaveBeenCalled();
+  });
+
   it("tell nobody of another signal", () => {
     const { signals, told } = watched();
     const [one, other] = [counted(), counted()];

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -53,6 +55,14 @@ function written(layout: Slab["layout"], value: number): number[][] {
   const slot = slab.allocate();
   write(slab, slot, value);
   return read(slab, slot);
+}
+
+/** What the program really keeps, in bytes. */
+function heapBytes(): number {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  collect();
+  return process.memoryUsage().heapUsed;
 }
 
 function wordCount(slab: Slab): number {
@@ -151,6 +161,18 @@ describe("thousands of rows", () => {
     }
     expect(new Set(slots).size).toBe(1_000);
     expect(wordCount(slab)).toBe(before);
+  });
+
+  it("that come and go beside one that stays leave nothing behind, four million times over", () => {
+    const slab = new Slab(layoutFor(0, false, false));
+    const kept = slab.allocate();
+    slab.release(slab.allocate());
+    const before = { words: wordCount(slab), bytes: heapBytes() };
+    for (let round = 0; round < 4_000_000; round += 1) slab.release(slab.allocate());
+    expect([wordCount(slab), slab.chunks.length, slab.live]).toEqual([before.words, 1, 1]);
+    // One number remembered for each would be 32 MB.
+    expect(heapBytes() - before.bytes).toBeLessThan(10_000_000);
+    expect(slab.allocate()).not.toBe(kept);
   });
 });
 

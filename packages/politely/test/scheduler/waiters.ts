@@ -35,5 +35,4 @@ export function stopWaiting(terms: Terms): void {
   const { waiter } = terms;
   if (waiter === undefined) return;
   waiter.lane?.remove(waiter);
-  waiter.lane = undefined;
 }

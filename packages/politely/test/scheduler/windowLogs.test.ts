@@ -18,9 +18,9 @@ describe("no log", () => {
 
   it("can be adjusted, copied and released without anything happening", () => {
     const logs = new WindowLogs();
-    logs.adjust(NO_LOG, rule, 5, -1);
+    logs.adjust(NO_LOG, rule, 5, -1, 5);
     logs.release(NO_LOG);
-    expect(logs.copy(NO_LOG)).toBe(NO_LOG);
+    expect(logs.copy(NO_LOG, rule)).toBe(NO_LOG);
   });
 });
 
@@ -75,7 +75,7 @@ describe("the logs of many keys", () => {
     for (let nowUs = 2; nowUs < 40_000; nowUs += 2) {
       // The one before is returned once it is no longer the newest.
       handle = logs.append(handle, rule, nowUs, 1);
-      logs.adjust(handle, rule, nowUs - 2, -1);
+      logs.adjust(handle, rule, nowUs - 2, -1, nowUs);
       highest = Math.max(highest, handle);
     }
     expect(logs.used(handle, rule, 40_000)).toBe(1);
@@ -124,8 +124,12 @@ describe("the logs of many keys", () => {
     fc.assert(
       fc.property(anyRule, fc.array(anyStep, { maxLength: 120 }), (each, steps) => {
         const logs = new WindowLogs();
-        const keys = Array.from({ length: 4 }, () => ({ handle: NO_LOG, naive: new NaiveWindow(each) }));
-        const takenUs = [0];
+        const blank = () => ({
+          handle: NO_LOG,
+          naive: new NaiveWindow(each),
+          open: [] as { atUs: number; cost: number }[],
+        });
+        const keys = Array.from({ length: 4 }, blank);
         let nowUs = 0;
         for (const { kind, key, other, pauseUs, units, pick } of steps) {
           nowUs += pauseUs;
@@ -134,19 +138,21 @@ describe("the logs of many keys", () => {
           if (kind === "take" && one.naive.readyAt(nowUs, cost, 0) <= nowUs) {
             one.handle = logs.append(one.handle, each, nowUs, cost);
             one.naive.append(nowUs, cost);
-            takenUs.push(nowUs);
-          } else if (kind === "adjust") {
-            const atUs = takenUs[pick % takenUs.length];
-            // Looking lets go of what has left the window, after which nothing can be adjusted any more.
-            logs.used(one.handle, each, nowUs);
-            logs.adjust(one.handle, each, atUs, -cost);
-            if (one.naive.countedAt(atUs) + each.perUs > nowUs) one.naive.adjust(atUs, -cost);
+            one.open.push({ atUs: nowUs, cost });
+          } else if (kind === "adjust" && one.open.length > 0) {
+            // A start is corrected once, by no more than it took.
+            const [start] = one.open.splice(pick % one.open.length, 1);
+            const change = -Math.min(cost, start.cost);
+            logs.adjust(one.handle, each, start.atUs, change, nowUs);
+            if (one.naive.countedAt(start.atUs) + each.perUs > nowUs) one.naive.adjust(start.atUs, change);
           } else if (kind === "copy") {
             logs.release(keys[other].handle === one.handle ? NO_LOG : keys[other].handle);
-            if (other !== key) keys[other] = { handle: logs.copy(one.handle), naive: one.naive.copy() };
+            if (other !== key) {
+              keys[other] = { handle: logs.copy(one.handle, each), naive: one.naive.copy(), open: [...one.open] };
+            }
           } else if (kind === "release") {
             logs.release(one.handle);
-            keys[key] = { handle: NO_LOG, naive: new NaiveWindow(each) };
+            keys[key] = blank();
           }
           for (const { handle, naive } of keys) {
             expect(logs.used(handle, each, nowUs)).toBe(naive.used(nowUs));

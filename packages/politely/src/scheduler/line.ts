@@ -1,0 +1,59 @@
+/** Something that knows its place in a line; -1 outside. */
+export interface InLine {
+  place: number;
+}
+
+/** So many places at least are worth tidying up. */
+const TIDY_FROM = 64;
+
+/**
+ * A queue that anybody may leave from the middle at no cost to the others.
+ *
+ * Places are numbers that only grow. Those who leave make a gap; gaps are skipped when they come to the front, and
+ * closed when they are more than those who stand.
+ */
+export class Line<Item extends InLine> {
+  #items: (Item | undefined)[] = [];
+  /** The place of `#items[0]`, and how many of the items are gone from the front. */
+  #from = 0;
+  #gone = 0;
+  count = 0;
+
+  get first(): Item | undefined {
+    return this.#items[this.#gone];
+  }
+
+  push(item: Item): void {
+    item.place = this.#from + this.#items.length;
+    this.#items.push(item);
+    this.count += 1;
+  }
+
+  /** Takes an item out, which must be in this line. */
+  remove(item: Item): void {
+    const index = item.place - this.#from;
+    item.place = -1;
+    this.#items[index] = undefined;
+    this.count -= 1;
+    if (index === this.#gone) this.#skipGaps();
+    if (this.#items.length >= TIDY_FROM && this.count * 2 < this.#items.length) this.#tidy();
+  }
+
+  /** Everybody in order, as a list that stays the same when they leave. */
+  toArray(): Item[] {
+    return this.#items.filter((item) => item !== undefined);
+  }
+
+  #skipGaps(): void {
+    while (this.#gone < this.#items.length && this.#items[this.#gone] === undefined) this.#gone += 1;
+  }
+
+  #tidy(): void {
+    this.#items = this.toArray();
+    this.#from = 0;
+    this.#gone = 0;
+    this.#items.forEach((item, index) => {
+      if (item !== undefined) item.place = index;
+    });
+  }
+}
