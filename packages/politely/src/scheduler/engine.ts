@@ -166,6 +166,10 @@ export class Engine {
     this.onQuiet?.();
   }
 
+  abort(waiter: Waiter, reason: unknown): void {
+    this.departures.cancel(waiter, reason);
+  }
+
   alarm(nowUs: number): void {
     this.queue.alarmUs = Number.POSITIVE_INFINITY;
     for (const slot of Array.from(this.ledger.holds.keys())) this.ledger.lapse(slot, nowUs);

@@ -30,6 +30,8 @@ export interface QueueOwner {
   grant(waiter: Waiter, spec: LaneSpec, nowUs: number): void;
   /** The waiter reached its deadline and has left its lane. */
   expire(waiter: Waiter, spec: LaneSpec, nowUs: number): void;
+  /** The waiter's signal is aborted. Must take it out of its lane. */
+  abort(waiter: Waiter, reason: unknown): void;
   /** `alarmUs` has come. */
   alarm(nowUs: number): void;
   /** The queue is at rest until the next call or timer. */
@@ -184,6 +186,12 @@ export class Queue {
     }
     if (head.deadlineUs < nowUs) {
       this.#expire(head, nowUs);
+      return;
+    }
+    const signal = head.terms?.watch?.signal;
+    if (signal?.aborted === true) {
+      // Its signal is telling everybody just now, and somebody told before it has made the queue run.
+      this.owner.abort(head, signal.reason);
       return;
     }
     const stop = this.#stopOf(lane, nowUs);
