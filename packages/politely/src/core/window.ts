@@ -60,13 +60,13 @@ export function windowReadyAt(
   if (excess <= 0) return nowUs;
   if (excess > used) return Number.POSITIVE_INFINITY;
   const mask = memory[at + CAPACITY] - 1;
-  let index = memory[at + HEAD];
-  for (;;) {
-    const pair = at + WINDOW_HEADING + 2 * index;
+  const head = memory[at + HEAD];
+  for (let index = 0; index < memory[at + SIZE]; index++) {
+    const pair = at + WINDOW_HEADING + 2 * ((head + index) & mask);
     excess -= memory[pair + 1];
     if (excess <= 0) return memory[pair] + rule.perUs;
-    index = (index + 1) & mask;
   }
+  return Number.POSITIVE_INFINITY;
 }
 
 /**
@@ -148,13 +148,24 @@ export function windowAdjust(
   if (units === 0 && low === size - 1) memory[at + SIZE] = low;
 }
 
-/** Counts every pair as `rule` would have, so that none leaves earlier than before. */
+/** Counts every pair as `rule` would have, so that none leaves earlier than before. Pairs that then share an instant become one. */
 export function windowRegrain(memory: Float64Array, at: number, rule: WindowRule): void {
   const mask = memory[at + CAPACITY] - 1;
+  const head = memory[at + HEAD];
+  const pairAt = (index: number): number => at + WINDOW_HEADING + 2 * ((head + index) & mask);
+  let kept = 0;
   for (let index = 0; index < memory[at + SIZE]; index++) {
-    const pair = at + WINDOW_HEADING + 2 * ((memory[at + HEAD] + index) & mask);
-    memory[pair] = windowCountedAt(rule, memory[pair]);
+    const countedUs = windowCountedAt(rule, memory[pairAt(index)]);
+    const units = memory[pairAt(index) + 1];
+    if (kept > 0 && memory[pairAt(kept - 1)] === countedUs) {
+      memory[pairAt(kept - 1) + 1] += units;
+      continue;
+    }
+    memory[pairAt(kept)] = countedUs;
+    memory[pairAt(kept) + 1] = units;
+    kept += 1;
   }
+  memory[at + SIZE] = kept;
 }
 
 /** Copies a ring into the larger or emptier block at `to`, leaving out pairs whose units were all returned. Returns the pairs kept. */
