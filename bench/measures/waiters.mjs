@@ -73,7 +73,8 @@ export const waiters = {
  * @param {object} options
  */
 async function standInLine(rival, { waiters, limit, cancelHalf }, options) {
-  const line = { started: 0, startedInLoop: 0, cancelled: 0, lastAtMs: 0, loopEndMs: Number.POSITIVE_INFINITY };
+  const line = { started: 0, cancelled: 0, lastAtMs: 0 };
+  const startsMs = new Float64Array(waiters);
   const controller = new AbortController();
   /** @type {() => void} */
   let finish = () => {};
@@ -82,7 +83,7 @@ async function standInLine(rival, { waiters, limit, cancelHalf }, options) {
     finish = resolve;
   });
   const onStart = (/** @type {number} */ startedAtMs) => {
-    if (startedAtMs <= line.loopEndMs) line.startedInLoop++;
+    startsMs[line.started] = startedAtMs;
     if (startedAtMs > line.lastAtMs) line.lastAtMs = startedAtMs;
     if (++line.started + line.cancelled === waiters) finish();
   };
@@ -106,16 +107,35 @@ async function standInLine(rival, { waiters, limit, cancelHalf }, options) {
     await new Promise((resolve) => setImmediate(resolve));
     cancelUs = (cpuUs() - cpuAtAbort) / line.cancelled;
   }
-  line.loopEndMs = performance.now();
+  const loopEndMs = performance.now();
   await finished;
   clearInterval(sampler);
-  // Nobody could be woken while the loop ran that queued or cancelled them. From its end on, the limit allows a full bucket and then its rate.
-  const afterBurst = Math.max(0, line.started - line.startedInLoop - limit.burst);
+  // Timers cannot fire while the loop runs that queues or cancels. From its end on, the limit allows what its bucket holds by then, and its rate.
+  const starts = startsMs.subarray(0, line.started).sort();
+  const inLoop = starts.filter((startMs) => startMs <= loopEndMs);
+  const left = Math.max(0, starts.length - inLoop.length - tokensAt(loopEndMs, inLoop, limit));
   return {
     cpuUs: (cpuUs() - cpuAtStart) / waiters,
-    lateMs: line.lastAtMs - line.loopEndMs - (afterBurst * limit.perMs) / limit.count,
+    lateMs: line.lastAtMs - loopEndMs - (left * limit.perMs) / limit.count,
     cancelUs,
     cancelled: line.cancelled,
     peakBytes,
   };
+}
+
+/**
+ * What a bucket holds at `atMs` after starts at the given instants.
+ *
+ * @param {number} atMs
+ * @param {Float64Array} startsMs in order
+ * @param {import("./types.d.ts").Limit} limit
+ */
+function tokensAt(atMs, startsMs, { count, perMs, burst }) {
+  let tokens = burst;
+  let seenMs = startsMs[0] ?? atMs;
+  for (const startMs of startsMs) {
+    tokens = Math.min(burst, tokens + ((startMs - seenMs) * count) / perMs) - 1;
+    seenMs = startMs;
+  }
+  return Math.max(0, Math.min(burst, tokens + ((atMs - seenMs) * count) / perMs));
 }

@@ -67,7 +67,7 @@ export class Arrivals {
     queue.add(waiter, priority, demand, nowUs);
     if (options?.signal !== undefined && terms !== undefined) signals.watch(options.signal, terms);
     if (announce !== undefined) events.emit(announce);
-    queue.run();
+    queue.run(nowUs);
     return promise;
   }
 

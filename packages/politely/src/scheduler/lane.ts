@@ -19,9 +19,9 @@ export function costAt(cost: LaneCost, index: number): Cost {
 /** A request that waits. It holds a place in its lane, never a time. */
 export class Waiter implements InLine {
   /** In the line of its level. */
-  place = -1;
+  place: number;
   /** Undefined once it no longer waits. */
-  level: Level | undefined = undefined;
+  level: Level | undefined;
 
   constructor(
     readonly askedUs: number,
@@ -33,7 +33,10 @@ export class Waiter implements InLine {
     readonly terms: Terms | undefined,
     readonly resolve: (permit: Permit) => void,
     readonly reject: (reason: unknown) => void,
-  ) {}
+  ) {
+    this.place = -1;
+    this.level = undefined;
+  }
 
   get lane(): Lane | undefined {
     return this.level?.lane;

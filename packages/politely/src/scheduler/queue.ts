@@ -145,13 +145,13 @@ export class Queue {
     if (gate !== undefined) this.#wake(gate);
   }
 
-  /** Starts everybody whose turn it is, and sets the timer for the next. */
-  run(): void {
+  /** Starts everybody whose turn it is, and sets the timer for the next. `atUs`: an instant read by the same call, which serves for the first decision. */
+  run(atUs?: number): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
     let nowUs = 0;
     try {
-      nowUs = this.#pump();
+      nowUs = this.#pump(atUs ?? this.owner.nowUs());
     } finally {
       this.#isPumping = false;
     }
@@ -160,8 +160,8 @@ export class Queue {
   }
 
   /** Returns the instant at which there was nothing left to do. */
-  #pump(): number {
-    let nowUs = this.owner.nowUs();
+  #pump(atUs: number): number {
+    let nowUs = atUs;
     for (let granted = 0; granted < GRANTS_PER_TURN; granted++, nowUs = this.owner.nowUs()) {
       const gate = this.#wakeUps.peek();
       if (gate !== undefined && gate.readyUs <= nowUs && nowUs >= this.pausedUntilUs) {
