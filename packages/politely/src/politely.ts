@@ -62,9 +62,10 @@ function makeLimiter(
   return limiter;
 }
 
-function quietly(log: () => void): void {
+function quietly(log: () => unknown): void {
   try {
-    log();
+    const result = log();
+    if (result instanceof Promise) result.catch(() => undefined);
   } catch {
     // A logger that throws breaks nothing else.
   }

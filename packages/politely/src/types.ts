@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { Explanation, LimiterEvent, Stats } from "./observe/types.js";
 import type { Limits, PolicyInput } from "./policy/types.js";
 
@@ -28,18 +29,18 @@ export type Target =
 /** How one request wants to wait. */
 export interface AcquireOptions {
   /** Aborting it ends the wait at once; the promise rejects with `signal.reason`. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** The longest this request may wait. Default: the smallest `maxWait` of the limits that apply, else no bound. 0 means never wait. */
-  readonly maxWait?: Duration;
+  readonly maxWait?: Duration | undefined;
   /** Higher goes first; a waiter gains one for each `ageing` (10 s) it has waited. Default 0. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /**
-   * Units to take from rate, window and quota: a whole number from 1. Default 1.
+   * Units to take from rate, window and quota: a whole number from 1 to 10,000,000. Default 1.
    *
    * A record sets it by name: a scope (`"host"`, `"intent"`, `"global"` or one of the target's scopes), or a kind of
    * limit (`"rate"`, `"window"`, `"quota"`). A scope's entry beats a kind's; what is not named costs 1.
    */
-  readonly cost?: number | Readonly<Record<string, number>>;
+  readonly cost?: number | Readonly<Record<string, number>> | undefined;
 }
 
 /** How a request ended, in one word. `"unused"` means it was never sent. */
@@ -71,7 +72,7 @@ export interface ReleaseOptions {
 
 /** A granted start that has not been released yet. */
 export interface Permit extends Disposable {
-  /** The key that was counted: the normalised host. */
+  /** The key that was counted: the normalised host, or what stands for it. */
   readonly key: string;
   /** When it was granted, on the limiter's monotonic clock, in milliseconds with microsecond resolution. */
   readonly startedAtMs: number;
@@ -157,8 +158,8 @@ export interface Limiter {
   /** Counts a request made without a permit as a start and reports its answer. It is counted even where no limit had room for it. */
   record(target: Target, outcome: Outcome, options?: RecordOptions): void;
   /**
-   * Acquires, runs `task`, releases. A task that returns a `Response` (anything with a numeric `status`) reports it; any other return is a success.
-   * A task that throws reports `status` of its error, else nothing; the error is passed on.
+   * Acquires, runs `task`, releases. A task that returns a `Response` (anything with a numeric `status` or `statusCode`, or with a `response` that has one)
+   * reports it; any other return is a success. A task that throws reports the status of its error in the same way, else nothing; the error is passed on.
    */
   run<T>(target: Target, task: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T>;
   /** Makes the same function, paced. `target` may be a function of its arguments. */
@@ -180,7 +181,7 @@ export interface Limiter {
   resume(target?: Target): void;
   /** Rejects everybody waiting for one host, or all, with `reason`; returns how many. */
   cancelWaiting(target?: Target, reason?: unknown): number;
-  /** Resolves once nobody waits and nothing is in flight, at one host or at all. */
+  /** Resolves once nobody waits and nothing is in flight, at one host or at all. A permit that is never released counts until it lapses: `maxHold` where its place is limited, else one to two hours. */
   idle(target?: Target): Promise<void>;
   /** Replaces the policy. It applies to everybody queued at once and forgives no debt. A bad policy throws `PolicyError` and changes nothing. */
   configure(policy: PolicyInput): void;

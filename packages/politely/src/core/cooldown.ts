@@ -49,10 +49,11 @@ export const INCIDENT_MEMORY_US = 3_600_000_000;
  * already under way when the cooldown began lengthen it at most.
  */
 export function afterBadAnswer(
-  state: CooldownState | undefined,
+  before: CooldownState | undefined,
   rule: Rule,
   report: BadAnswerReport,
 ): CooldownState | undefined {
+  const state = before !== undefined && isCooldownForgotten(before, report.nowUs) ? undefined : before;
   const isThrottle = report.kind === "rate_limited";
   const isSame = state !== undefined && report.startedUs <= state.beganUs;
   const wasRaised = isSame && (isThrottle ? state.throttleRaised : state.errorRaised);

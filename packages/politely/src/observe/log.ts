@@ -1,45 +1,38 @@
 import type { Logger } from "../types.js";
 import type { LimiterEvent } from "./types.js";
 
-/** Turns events into log lines: waits at debug, changes at info, trouble at warn. */
-export function logEvents(logger: Logger): (event: LimiterEvent) => void {
+/** Turns events into log lines: waits at debug, changes at info, trouble at warn. Returns what the logger returned, so that a rejection can be caught. */
+export function logEvents(logger: Logger): (event: LimiterEvent) => unknown {
   return (event) => {
     switch (event.type) {
       case "wait":
-        logger.debug?.(`politely: ${event.key}: waiting ${seconds(event.waitMs)} (${event.reason})`);
-        break;
+        return logger.debug?.(`politely: ${event.key}: waiting ${seconds(event.waitMs)} (${event.reason})`);
       case "grant":
-        if (event.waitedMs > 0) logger.debug?.(`politely: ${event.key}: done waiting after ${seconds(event.waitedMs)}`);
-        break;
+        if (event.waitedMs === 0) return undefined;
+        return logger.debug?.(`politely: ${event.key}: done waiting after ${seconds(event.waitedMs)}`);
       case "configure":
-        logger.info?.(`politely: ${event.summary}`);
-        break;
+        return logger.info?.(`politely: ${event.summary}`);
       case "pause":
       case "resume":
-        logger.info?.(`politely: ${event.key}: ${event.type}d`);
-        break;
-      case "cooldown":
-        logger.warn?.(
-          `politely: ${event.key}: cooling down ${seconds(event.untilMs - event.atMs)} after ${event.because}`,
-        );
-        break;
+        return logger.info?.(`politely: ${event.key}: ${event.type}d`);
+      case "cooldown": {
+        const held = seconds(event.untilMs - event.atMs);
+        return logger.warn?.(`politely: ${event.key}: cooling down ${held} after ${event.because}`);
+      }
       case "warn":
-        logger.warn?.(`politely: ${event.key}: ${event.message}`);
-        break;
-      case "expire":
-        if (event.what === "permit") {
-          logger.warn?.(
-            `politely: ${event.key}: a permit was not released in ${seconds(event.afterMs)}, its place is free again`,
-          );
-        }
-        break;
+        return logger.warn?.(`politely: ${event.key}: ${event.message}`);
+      case "expire": {
+        if (event.what === "waiter") return undefined;
+        const held = seconds(event.afterMs);
+        return logger.warn?.(`politely: ${event.key}: a permit was not released in ${held}, its place is free again`);
+      }
       case "probe":
       case "release":
       case "refuse":
       case "cancel":
       case "evict":
       case "outage":
-        break;
+        return undefined;
     }
   };
 }

@@ -1,14 +1,15 @@
 import type { Rule } from "../core/rule.js";
 import { PolicyError, type PolicyProblem } from "../errors.js";
-import { compileRule, offRule, warningsOf } from "./compileRule.js";
-import { isLocalhost, withoutPort } from "./host.js";
+import { compileRule, compileSharedRule, offRule } from "./compileRule.js";
+import { isLocalhost, plainHostEnd, readHost, withoutPort } from "./host.js";
 import { addPattern, createPatternTable, findPattern, type PatternTable, readHostPattern } from "./hostPattern.js";
 import { collector, findPreset, type Preset, presets } from "./presets/index.js";
 import { unwrap } from "./reading.js";
 import { limitsShape, policyShape } from "./schema.js";
 import { createResolver } from "./target.js";
 import type { CompiledPolicy, HostLimits, HostRule, Limits, PolicyInput } from "./types.js";
-import { fieldPath, keyPath, validate } from "./validate.js";
+import { validate } from "./validate.js";
+import { warningsOfLimits, warningsOfPolicy } from "./warningsOfPolicy.js";
 
 const builtInDefault: Limits = { rate: "1/s" };
 
@@ -18,8 +19,9 @@ const exemptRule: HostRule = { rule: offRule, origin: "localhost", intents: new 
  * Makes a policy ready. Throws `PolicyError` listing every problem.
  *
  * A host's rule is the first of: own entry for the host, own `*.` entry (the longest), preset for the host, preset with `*.`,
- * the exemption of localhost, the default. With a `groupBy` of your own the key it returns takes the place of the host:
- * an entry of `hosts` with that very name is its rule.
+ * the exemption of localhost, the default. With a `groupBy` of your own the key it returns takes the place of the host: it is
+ * compared with the entries as a host name is, so that `"GroupA"` finds the entry written `GroupA` or `groupa`. Only the rule is
+ * found so: `"GroupA"` and `"groupa"` stay two keys, each counted on its own. A key that is no host name has no entry.
  */
 export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
   throwIfAny(validate(policyShape, input, { allowFunctions: true }));
@@ -30,22 +32,26 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
   const isLocalhostExempt = input.localhost !== "limited";
   const portKeys = new Set([...own.exact.keys()].filter((key) => withoutPort(key) !== key));
   const groupBy = typeof input.groupBy === "function" ? input.groupBy : undefined;
+  const beyondOwn = (name: string, host: string, key: string): HostRule =>
+    findPattern(known, name, host) ??
+    // By the key as it is: a group named by a number such as 2130706433 must not pass for the address 127.0.0.1.
+    (isLocalhostExempt && isLocalhost(withoutPort(key)) ? exemptRule : fallback);
 
   return {
     hostRule(key) {
-      const host = withoutPort(key);
-      return (
-        findPattern(own, key, host) ??
-        findPattern(known, key, host) ??
-        (isLocalhostExempt && isLocalhost(host) ? exemptRule : fallback)
-      );
+      const name = groupBy === undefined ? key : comparedName(key);
+      const host = withoutPort(name);
+      return findPattern(own, name, host) ?? beyondOwn(name, host, key);
     },
     overflow: fallback,
     scopeRule: scopeLookup(input.scopes ?? {}),
-    global: input.global === undefined ? undefined : compileRule(input.global),
+    global: input.global === undefined ? undefined : compileSharedRule(input.global),
     resolve: createResolver({ groupBy, portKeys }),
     hostIsKey: groupBy === undefined,
-    warnings: warningsOfPolicy(input),
+    warnings: warningsOfPolicy(input, (text) => {
+      const { name } = unwrap(readHostPattern(text), "host");
+      return beyondOwn(name, withoutPort(name), name);
+    }),
   };
 }
 
@@ -61,12 +67,21 @@ export function compileKeyPolicy(limits: Limits, key: string): CompiledPolicy {
     global: undefined,
     resolve: () => resolved,
     hostIsKey: true,
-    warnings: warningsOf(limits, ""),
+    warnings: warningsOfLimits(limits, ""),
   };
 }
 
 function throwIfAny(problems: readonly PolicyProblem[]): void {
   if (problems.length > 0) throw new PolicyError(problems);
+}
+
+/** Brings the key of a `groupBy` into the form that the keys of `hosts` are compared in; one that is no host name stays as it is. */
+function comparedName(key: string): string {
+  if (plainHostEnd(key, 0) === key.length) return key;
+  const reading = readHost(key);
+  if (!reading.ok) return key;
+  const { host, port } = reading.value;
+  return port === undefined ? host : `${host}:${port}`;
 }
 
 function ownTable(input: PolicyInput): PatternTable<HostRule> {
@@ -116,7 +131,7 @@ function compileHostRule(limits: HostLimits, origin: string): HostRule {
   return {
     rule,
     origin,
-    intents: new Map(intents.map(([name, intentLimits]) => [name, compileRule(intentLimits)])),
+    intents: new Map(intents.map(([name, intentLimits]) => [name, compileSharedRule(intentLimits)])),
     exempt: false,
   };
 }
@@ -125,35 +140,12 @@ function scopeLookup(scopes: NonNullable<PolicyInput["scopes"]>): (name: string)
   const exact = new Map<string, Rule>();
   const beginnings: { readonly text: string; readonly rule: Rule }[] = [];
   for (const [name, limits] of entriesOf(scopes)) {
-    const rule = compileRule(limits);
+    const rule = compileSharedRule(limits);
     if (name.endsWith("*")) beginnings.push({ text: name.slice(0, -1), rule });
     else exact.set(name, rule);
   }
   beginnings.sort((one, other) => other.text.length - one.text.length);
   return (name) => exact.get(name) ?? beginnings.find(({ text }) => name.startsWith(text))?.rule;
-}
-
-function warningsOfPolicy(input: PolicyInput): readonly PolicyProblem[] {
-  const warnings: PolicyProblem[] = [];
-  const look = (limits: Limits | undefined, path: string): void => {
-    if (limits !== undefined) warnings.push(...warningsOf(limits, path));
-  };
-  look(input.default, "default");
-  for (const [host, limits] of entriesOf(input.hosts)) {
-    const path = keyPath("hosts", host);
-    look(limits, path);
-    for (const [intent, intentLimits] of entriesOf(limits.intents)) {
-      look(intentLimits, keyPath(fieldPath(path, "intents"), intent));
-    }
-  }
-  look(input.global, "global");
-  for (const [scope, limits] of entriesOf(input.scopes)) look(limits, keyPath("scopes", scope));
-  chosenPresets(input.presets === true ? undefined : input.presets).forEach(({ id, hosts }) => {
-    if (hosts.length > 0) return;
-    const message = `"${id}" is software that runs on many hosts, so it applies to none by itself; copy its limits to the hosts you call`;
-    warnings.push({ path: "presets", message });
-  });
-  return warnings;
 }
 
 function entriesOf<Value>(record: Readonly<Record<string, Value>> | undefined): readonly [string, Value][] {

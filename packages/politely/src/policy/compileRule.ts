@@ -1,10 +1,8 @@
 import type { BackoffRule, Rule } from "../core/rule.js";
-import type { PolicyProblem } from "../errors.js";
 import { durationUs, formatDuration } from "./duration.js";
 import { readRate, readRefill, readWindow } from "./rate.js";
 import { unwrap } from "./reading.js";
 import type { Limits } from "./types.js";
-import { fieldPath } from "./validate.js";
 
 const defaultMaxQueue = 100_000;
 const defaultMaxHoldUs = 600_000_000;
@@ -35,9 +33,22 @@ export const offRule: Rule = {
   text: { minDelay: undefined, rate: undefined, windows: [], quota: undefined, concurrency: undefined },
 };
 
-/** Makes limits that were found valid ready for arithmetic: whole microseconds and units, every default filled in. */
+/** Makes the limits of a host that were found valid ready for arithmetic: whole microseconds and units, every default filled in. */
 export function compileRule(limits: Limits): Rule {
-  if (limits.enabled === false) return { ...offRule };
+  return compileWith(limits, defaultMaxQueue);
+}
+
+/**
+ * The same for limits that many hosts or lanes share: those of an intent, a scope or everything together.
+ *
+ * Without a `maxQueue` they have no bound of their own: each host bounds its queue already, and hosts must not fill one another's.
+ */
+export function compileSharedRule(limits: Limits): Rule {
+  return compileWith(limits, Number.POSITIVE_INFINITY);
+}
+
+function compileWith(limits: Limits, maxQueueIfNone: number): Rule {
+  if (limits.enabled === false) return { ...offRule, maxQueue: maxQueueIfNone };
   const gapUs = durationUs(limits.minDelay ?? 0, "minDelay", { allowZero: true });
   const burst = limits.rate === undefined ? 1 : (limits.burst ?? 1);
   const rate = limits.rate === undefined ? undefined : unwrap(readRate(limits.rate), "rate");
@@ -60,7 +71,7 @@ export function compileRule(limits: Limits): Rule {
       allowZero: true,
       allowInfinity: true,
     }),
-    maxQueue: limits.maxQueue ?? defaultMaxQueue,
+    maxQueue: limits.maxQueue ?? maxQueueIfNone,
     maxHoldUs: limits.maxHold === undefined ? defaultMaxHoldUs : durationUs(limits.maxHold, "maxHold"),
     text: {
       minDelay: gapUs === 0 ? undefined : formatDuration(gapUs),
@@ -70,17 +81,6 @@ export function compileRule(limits: Limits): Rule {
       concurrency: limits.concurrency === undefined ? undefined : String(limits.concurrency),
     },
   };
-}
-
-/** Points out what is allowed and still worth a look: a burst that holds more than a minute of its rate. */
-export function warningsOf(limits: Limits, path: string): readonly PolicyProblem[] {
-  const { rate, burst = 1 } = limits;
-  if (rate === undefined || burst === 1) return [];
-  const written = unwrap(readRate(rate), "rate");
-  const { rateCount, ratePerUs } = unwrap(readRefill(written), "rate");
-  if (BigInt(burst) * BigInt(ratePerUs) <= BigInt(rateCount) * 60_000_000n) return [];
-  const message = `should be at most what the rate ${written.text} gives in 60 s; got ${burst}. A site may take such a burst for an attack`;
-  return [{ path: fieldPath(path, "burst"), message }];
 }
 
 function compileBackoff(backoff: NonNullable<Limits["backoff"]>): BackoffRule {

@@ -15,6 +15,12 @@ export interface HostPattern {
 
 /** Reads a key of `hosts`: a host name, a host name with a port, or `*.` and a host name for its subdomains. */
 export function readHostPattern(text: string): Reading<HostPattern> {
+  const bare = bareHost(text);
+  if (bare !== text && readHostPattern(bare).ok) {
+    return bad(
+      `must be a host name without a scheme, a user name or a path; got ${showValue(text)}; did you mean "${bare}"?`,
+    );
+  }
   if (text === "*") return bad('must name hosts; got "*". For every other host use default');
   const isWildcard = text.startsWith("*.");
   const rest = isWildcard ? text.slice(2) : text;
@@ -29,6 +35,14 @@ export function readHostPattern(text: string): Reading<HostPattern> {
   if (isWildcard && port !== undefined) return bad(`must not name a port after a *; got ${showValue(text)}`);
   const name = (isWildcard ? "*." : "") + host + (port === undefined ? "" : `:${port}`);
   return good({ isWildcard, host, port, name });
+}
+
+/** Cuts the host, with its port, out of a URL or of what is left of one without its scheme. */
+function bareHost(text: string): string {
+  return text
+    .replace(/^[a-z][a-z0-9+.-]*:\/\//i, "")
+    .replace(/[/?#\\].*$/s, "")
+    .replace(/^.*@/s, "");
 }
 
 /** The hosts of some entries, for looking one up fast. */

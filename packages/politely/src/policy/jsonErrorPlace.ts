@@ -14,6 +14,14 @@ export function jsonErrorPlace(text: string): { readonly line: number; readonly 
   return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
 }
 
+/** Drops the place from an engine's message about JSON, in the words of V8, Firefox and Safari, so that it is not said twice. */
+export function withoutJsonPlace(message: string): string {
+  return message
+    .replace(/ \(line \d+ column \d+\)$/, "")
+    .replace(/ at position \d+$/, "")
+    .replace(/ at line \d+ column \d+ of the JSON data$/, "");
+}
+
 function errorIndex(text: string): number {
   const open: string[] = [];
   let expected: Expected = "value";

@@ -1,6 +1,6 @@
 import { PolicyError } from "../errors.js";
 import { isDomainsFile, policyOfDomainsFile, problemsOfDomainsFile } from "./domainsFile.js";
-import { jsonErrorPlace } from "./jsonErrorPlace.js";
+import { jsonErrorPlace, withoutJsonPlace } from "./jsonErrorPlace.js";
 import { policyShape } from "./schema.js";
 import type { PolicyInput } from "./types.js";
 import { isPlainObject, validate } from "./validate.js";
@@ -39,7 +39,7 @@ function parseJson(text: string): unknown {
     return JSON.parse(json);
   } catch (error) {
     const { line, column } = jsonErrorPlace(json);
-    const reason = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ");
+    const reason = withoutJsonPlace((error instanceof Error ? error.message : String(error)).replace(/\s+/g, " "));
     throw new PolicyError([
       { path: "", message: `must be JSON, and stops being it at line ${line}, column ${column}: ${reason}` },
     ]);

@@ -31,7 +31,10 @@ const unitUsByLetter: Readonly<Record<string, bigint>> = {
   h: 3_600_000_000n,
   d: 86_400_000_000n,
 };
+const unknownUnit = new RegExp(`^${decimalPattern} ?/ ?(?:${decimalPattern})? ?[\\p{L}]+$`, "u");
 const form = 'a count per time such as "60/min", "1/3s", "0.5/s" or { "count": 5, "per": "1s" }';
+
+const unitForm = "one of the units ms, s (sec, second), min (m, minute), h (hour), d (day)";
 
 /** Reads a rate: text, or an object of `count` and `per`. The time is rounded up to whole microseconds, the count is exact. */
 export function readRate(value: unknown): Reading<WrittenRate> {
@@ -85,8 +88,10 @@ function readRateText(text: string): Reading<WrittenRate> {
   const match = text.length > 64 ? null : wholeRate.exec(text);
   const count = match === null ? undefined : readFraction(match[1]);
   const times = match === null ? undefined : readFraction(match[2] ?? "1");
-  if (match === null || count === undefined || times === undefined)
-    return bad(`must be ${form}; got ${showValue(text)}`);
+  if (match === null || count === undefined || times === undefined) {
+    const rule = text.length <= 64 && unknownUnit.test(text) ? `have ${unitForm} after the stroke` : `be ${form}`;
+    return bad(`must ${rule}; got ${showValue(text)}`);
+  }
   if (count.top === 0n) return bad(`must have a count above 0; got ${showValue(text)}`);
 
   const unit = match[3] === "ms" ? 1_000n : unitUsByLetter[match[3][0]];

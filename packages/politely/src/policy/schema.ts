@@ -1,5 +1,6 @@
 import { adaptiveUpsideDown, backoffUpsideDown, bucketTooLarge } from "./contradictions.js";
 import { readHostPattern } from "./hostPattern.js";
+import { controlCharacters, isName, maxNameLength, nameForm } from "./name.js";
 import { collector, presets } from "./presets/index.js";
 import { maxUnits } from "./rate.js";
 import { bad, good, type Reading } from "./reading.js";
@@ -14,7 +15,7 @@ import type {
   TextShape,
 } from "./shape.js";
 import { showValue } from "./showValue.js";
-import { maxNameLength, reservedScopes } from "./target.js";
+import { reservedScopes } from "./target.js";
 
 const flag: Shape = { kind: "flag" };
 const longerThanZero: DurationShape = { kind: "duration" };
@@ -111,7 +112,8 @@ const limitFields: Readonly<Record<string, Field>> = {
   maxWait: { shape: anyWait, about: "The longest a request may wait in its lane. Default: no bound; 0 means never." },
   maxQueue: {
     shape: { kind: "number", isWhole: true, min: 0, max: maxUnits, allowInfinity: true },
-    about: "How many requests may wait. Default 100,000; 0 means none.",
+    about:
+      "How many requests may wait; 0 means none. Default 100,000 for a host; no bound for an intent, a scope and global.",
   },
   permitTtl: { shape: longerThanZero, about: "With a store: lifetime of a place. Default 30 s." },
   maxHold: { shape: longerThanZero, about: "A permit not released by then gives its place back. Default 10 min." },
@@ -122,7 +124,11 @@ const limitChecks = [bucketTooLarge({ burst: "burst", rateOf: (entry) => entry.r
 /** What the limits of one entry look like. */
 export const limitsShape: ObjectShape = { kind: "object", name: "limits", fields: limitFields, checks: limitChecks };
 
-const intentKeys: KeyShape = { what: "intent", read: readName, pattern: `^[\\s\\S]{1,${maxNameLength}}$` };
+const intentKeys: KeyShape = {
+  what: "intent",
+  read: readName,
+  pattern: `^[^${controlCharacters}]{1,${maxNameLength}}$`,
+};
 
 const hostLimitsShape: ObjectShape = {
   kind: "object",
@@ -138,7 +144,11 @@ const hostLimitsShape: ObjectShape = {
 };
 
 const hostKeys: KeyShape = { what: "host", read: readHostName, pattern: "^(\\*\\.)?[^*\\s/?#\\\\@]+$" };
-const scopeKeys: KeyShape = { what: "scope", read: readScope, pattern: `^[^*]{0,${maxNameLength}}\\*?$` };
+const scopeKeys: KeyShape = {
+  what: "scope",
+  read: readScope,
+  pattern: `^[^*${controlCharacters}]{0,${maxNameLength}}\\*?$`,
+};
 
 const http: ObjectShape = {
   kind: "object",
@@ -192,11 +202,13 @@ const presetNames: ChoiceShape = {
   kind: "choice",
   options: [...presets.map(({ id }) => id), collector.id],
   what: "the name of a preset",
+  where: "politely/presets has the list",
 };
 
 /** What a policy looks like: the one definition behind validation and the JSON Schema. */
 export const policyShape: ObjectShape = {
   kind: "object",
+  inner: "default",
   fields: {
     $schema: {
       shape: { kind: "text", what: "the address of a JSON Schema", maxLength: 2_048, pattern: "" },
@@ -245,8 +257,7 @@ export function readScope(key: string): Reading<string> {
 }
 
 function readName(key: string): Reading<string> {
-  const isFine = key !== "" && key.length <= maxNameLength;
-  return isFine ? good(key) : bad(`must be a name of 1 to ${maxNameLength} characters; got ${showValue(key)}`);
+  return isName(key) ? good(key) : bad(`must be a name ${nameForm}; got ${showValue(key)}`);
 }
 
 /** Reads a key of `hosts` and gives the form in which it is compared. */

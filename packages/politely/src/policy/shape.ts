@@ -30,6 +30,8 @@ export interface ChoiceShape {
   readonly options: readonly string[];
   /** Said instead of the list of options where that is long: `"the name of a preset"`. */
   readonly what?: string;
+  /** Where the list of options is to be found, said after a word that is none of them. */
+  readonly where?: string;
   /** Words of a later version, each with the sentence that says so. */
   readonly later?: Readonly<Record<string, string>>;
 }
@@ -101,6 +103,8 @@ export interface ObjectShape {
   /** Its name among the definitions of the JSON Schema, where it is used in several places. */
   readonly name?: string;
   readonly fields: Readonly<Record<string, Field>>;
+  /** The field with an object of its own in which people forget to put theirs: `default` for `{ rate: "5/s" }`. */
+  readonly inner?: string;
   readonly checks?: readonly Check[];
 }
 

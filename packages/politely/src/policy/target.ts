@@ -1,5 +1,7 @@
 import type { Target } from "../types.js";
+import { closestName } from "./closestName.js";
 import { type HostName, parseUrl, plainHostEnd, readHost, readHostOfUrl } from "./host.js";
+import { isName, isPrintable, nameForm } from "./name.js";
 import type { Reading } from "./reading.js";
 import { showValue } from "./showValue.js";
 import type { ResolvedTarget } from "./types.js";
@@ -15,10 +17,8 @@ export interface ResolverOptions {
 /** Names that a cost record uses for something else, so that no scope may have them. */
 export const reservedScopes: readonly string[] = ["host", "intent", "global", "rate", "window", "quota"];
 
-/** The longest name of an intent or a scope. */
-export const maxNameLength = 200;
-
 const maxScopes = 16;
+const targetFields: readonly string[] = ["url", "host", "intent", "scopes"];
 const noScopes: readonly string[] = [];
 
 const defaultPorts: Readonly<Record<string, number>> = {
@@ -35,16 +35,26 @@ export function createResolver(options: ResolverOptions): (target: Target) => Re
     if (typeof target === "string") {
       return { key: keyOfText(target, options), intent: undefined, scopes: noScopes };
     }
-    if (typeof target !== "object" || target === null) {
+    if (typeof target !== "object" || target === null || Array.isArray(target)) {
       throw new TypeError(`target must be a host name, a URL, or an object with url or host; got ${showValue(target)}`);
     }
     if (isUrl(target)) return { key: keyOfUrl(target, options), intent: undefined, scopes: noScopes };
+    checkFields(target);
     return {
       key: keyOfObject(target, options),
       intent: checkedIntent(target.intent),
       scopes: checkedScopes(target.scopes),
     };
   };
+}
+
+function checkFields(target: object): void {
+  for (const name of Object.keys(target)) {
+    if (targetFields.includes(name)) continue;
+    const close = closestName(name, targetFields);
+    const hint = close === undefined ? `known are ${targetFields.join(", ")}` : `did you mean "${close}"?`;
+    throw new TypeError(`target must not have a field ${showValue(name)}; ${hint}`);
+  }
 }
 
 function keyOfObject(
@@ -102,8 +112,10 @@ function keyOfHost(name: HostName, url: URL | undefined, options: ResolverOption
 function groupKey(name: HostName, url: URL | undefined, groupBy: (url: URL) => string): string {
   const port = name.port === undefined ? "" : `:${name.port}`;
   const key: unknown = groupBy(url ?? new URL(`http://${name.host}${port}/`));
-  if (typeof key === "string" && key !== "") return key;
-  throw new TypeError(`groupBy must return a text that is not empty; got ${showValue(key)} for "${name.host}"`);
+  if (typeof key === "string" && isPrintable(key)) return key;
+  throw new TypeError(
+    `groupBy must return a text that is not empty and has no control characters; got ${showValue(key)} for "${name.host}"`,
+  );
 }
 
 /** Cuts host and port out of a URL that is already in its final form; undefined when only a URL parser can tell. */
@@ -128,9 +140,8 @@ export function cutPlainHost(text: string): HostName | undefined {
 }
 
 function checkedIntent(intent: unknown): string | undefined {
-  if (intent === undefined) return undefined;
-  if (typeof intent === "string" && intent !== "" && intent.length <= maxNameLength) return intent;
-  throw new TypeError(`target.intent must be a text of 1 to ${maxNameLength} characters; got ${showValue(intent)}`);
+  if (intent === undefined || isName(intent)) return intent;
+  throw new TypeError(`target.intent must be a text ${nameForm}; got ${showValue(intent)}`);
 }
 
 function checkedScopes(scopes: unknown): readonly string[] {
@@ -139,9 +150,7 @@ function checkedScopes(scopes: unknown): readonly string[] {
     throw new TypeError(`target.scopes must be a list of at most ${maxScopes} names; got ${showValue(scopes)}`);
   }
   for (const scope of scopes as unknown[]) {
-    if (typeof scope !== "string" || scope === "" || scope.length > maxNameLength) {
-      throw new TypeError(`target.scopes must hold texts of 1 to ${maxNameLength} characters; got ${showValue(scope)}`);
-    }
+    if (!isName(scope)) throw new TypeError(`target.scopes must hold texts ${nameForm}; got ${showValue(scope)}`);
     if (reservedScopes.includes(scope)) {
       throw new TypeError(`target.scopes must not use a reserved name; got ${showValue(scope)}`);
     }

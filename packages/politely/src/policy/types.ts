@@ -36,7 +36,7 @@ export interface Limits {
   readonly adaptive?: boolean | { readonly min?: Rate; readonly max?: Rate };
   /** The longest a request may wait in its lane. Default: no bound; 0 means never wait. */
   readonly maxWait?: Duration;
-  /** How many requests may wait. Default 100,000. */
+  /** How many requests may wait; 0 means none. Default 100,000 for a host; no bound for an intent, a scope and `global`. */
   readonly maxQueue?: number;
   /** With a store: lifetime of a place. Default 30 s. */
   readonly permitTtl?: Duration;

@@ -1,5 +1,5 @@
 import type { PolicyProblem } from "../errors.js";
-import { closestName } from "./closestName.js";
+import { closeNames, closestName } from "./closestName.js";
 import { readDuration } from "./duration.js";
 import { readRate, readRefill, readWindow } from "./rate.js";
 import { bad, good, type Reading } from "./reading.js";
@@ -94,8 +94,8 @@ function visitObject({ shape, value, path }: Visit<ObjectShape, Fields>, context
   const known = Object.keys(shape.fields);
   for (const name of Object.keys(value)) {
     if (known.includes(name)) continue;
-    const close = closestName(name, known);
-    const hint = close === undefined ? `known are ${known.join(", ")}` : `did you mean "${close}"?`;
+    const meant = meantField(name, shape);
+    const hint = meant === undefined ? `known are ${known.join(", ")}` : `did you mean "${meant}"?`;
     context.report(fieldPath(path, name), `is not a field of the policy; ${hint}`);
   }
   for (const [name, field] of Object.entries(shape.fields)) {
@@ -108,6 +108,17 @@ function visitObject({ shape, value, path }: Visit<ObjectShape, Fields>, context
     }
   }
   for (const check of shape.checks ?? []) check(value, path, context.report);
+}
+
+/** Finds the field that was probably meant: one of the shape, or one of its inner object as `default.rate`. */
+function meantField(name: string, shape: ObjectShape): string | undefined {
+  const innerShape = shape.inner === undefined ? undefined : shape.fields[shape.inner].shape;
+  const inner = innerShape?.kind === "object" ? Object.keys(innerShape.fields) : [];
+  // A name that is right but in the wrong place is no misspelling of another.
+  const close = inner.includes(name) ? undefined : closestName(name, Object.keys(shape.fields));
+  if (close !== undefined) return close;
+  const innerClose = closestName(name, inner);
+  return innerClose === undefined ? undefined : `${shape.inner}.${innerClose}`;
 }
 
 function visitRecord({ shape, value, path }: Visit<RecordShape, Fields>, context: Context): void {
@@ -168,8 +179,10 @@ function readChoice(shape: ChoiceShape, text: string, context: Context): Reading
   if (shape.options.includes(text)) return good(text);
   const later = shape.later !== undefined && Object.hasOwn(shape.later, text) ? shape.later[text] : undefined;
   if (later !== undefined) return bad(`${later}; got ${showValue(text)}`);
-  const close = closestName(text, shape.options);
-  return bad(mustBe(shape, text, context) + (close === undefined ? "" : `; did you mean "${close}"?`));
+  const close = closeNames(text, shape.options).map((name) => `"${name}"`);
+  const hint = close.length === 0 ? "" : `; did you mean ${close.join(" or ")}?`;
+  const where = shape.where === undefined ? "" : `${hint === "" ? ";" : ""} ${shape.where}`;
+  return bad(mustBe(shape, text, context) + hint + where);
 }
 
 function readRateFor(shape: RateShape, value: unknown): Reading<unknown> {

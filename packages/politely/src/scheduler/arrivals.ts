@@ -4,12 +4,11 @@ import type { AcquireOptions, Permit, Target } from "../types.js";
 import { costOf, type Demand } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { earliestUs, reasonOf } from "./forecast.js";
+import { checkNames } from "./knownNames.js";
 import { type LaneCost, Terms, Waiter } from "./lane.js";
 
 /** Requests that are ready to wait: granted at once, refused for good reason, or put in their lane. */
 export class Arrivals {
-  #sequence = 0;
-
   constructor(readonly engine: Engine) {}
 
   acquire(target: Target, options: AcquireOptions | undefined): Promise<Permit> {
@@ -31,6 +30,18 @@ export class Arrivals {
     let leastUs = Number.POSITIVE_INFINITY;
     for (const slot of demand.slots) leastUs = Math.min(leastUs, this.engine.ledger.profileOf(slot).rule.maxWaitUs);
     return leastUs;
+  }
+
+  /** Gives a waiter that set no deadline of its own the one of the limits that apply now. */
+  redate(waiter: Waiter, demand: Demand): void {
+    if (waiter.terms?.isOwnDeadline === true) return;
+    const deadlineUs = waiter.askedUs + this.#maxWaitUs(demand, undefined);
+    if (deadlineUs === waiter.deadlineUs) return;
+    const terms = waiter.terms ?? new Terms(deadlineUs, undefined, false);
+    terms.waiter = waiter;
+    terms.deadlineUs = deadlineUs;
+    waiter.terms = terms;
+    this.engine.queue.deadlines.move(terms);
   }
 
   /** Throws when the lane is full or the deadline cannot be met. */
@@ -59,8 +70,8 @@ export class Arrivals {
     const priority = options?.priority ?? 0;
     const terms = termsOf(options, deadlineUs);
     const promise = new Promise<Permit>(capture);
-    this.#sequence += 1;
-    const waiter = new Waiter(nowUs, this.#sequence, cost, demand.target, terms, captured.resolve, captured.reject);
+    const sequence = this.engine.queue.nextSequence();
+    const waiter = new Waiter(nowUs, sequence, cost, demand.target, terms, captured.resolve, captured.reject);
     if (terms !== undefined) terms.waiter = waiter;
     const { events, queue, signals } = this.engine;
     const announce = events.hasListeners ? this.#waitEvent(demand, cost, priority, nowUs) : undefined;
@@ -98,16 +109,24 @@ function capture(resolve: (permit: Permit) => void, reject: (reason: unknown) =>
 function termsOf(options: AcquireOptions | undefined, deadlineUs: number): Terms | undefined {
   const isPlain =
     options?.signal === undefined && options?.cost === undefined && deadlineUs === Number.POSITIVE_INFINITY;
-  return isPlain ? undefined : new Terms(deadlineUs, options?.cost);
+  return isPlain ? undefined : new Terms(deadlineUs, options?.cost, options?.maxWait !== undefined);
 }
 
-function checkOptions(options: AcquireOptions | undefined): void {
+const KNOWN_OPTIONS = ["signal", "maxWait", "priority", "cost"];
+const PRIORITY_MOST = 1_000_000_000;
+
+/** Refuses options that make no sense: `TypeError` for a wrong type or name, `RangeError` for a wrong value. */
+export function checkOptions(options: AcquireOptions | undefined): void {
   if (options === undefined) return;
   if (typeof options !== "object" || options === null)
     throw new TypeError(`options must be an object; got ${String(options)}.`);
+  checkNames(options, KNOWN_OPTIONS, "options");
   const { priority, signal } = options;
-  if (priority !== undefined && !Number.isFinite(priority)) {
-    throw new RangeError(`priority must be a finite number; got ${String(priority)}.`);
+  if (priority !== undefined && typeof priority !== "number") {
+    throw new TypeError(`priority must be a number; got ${String(priority)}.`);
+  }
+  if (priority !== undefined && !(Math.abs(priority) <= PRIORITY_MOST)) {
+    throw new RangeError(`priority must be a number from -${PRIORITY_MOST} to ${PRIORITY_MOST}; got ${priority}.`);
   }
   if (signal !== undefined && typeof signal.addEventListener !== "function") {
     throw new TypeError(`signal must be an AbortSignal; got ${typeof signal}.`);

@@ -148,8 +148,9 @@ export class Books {
     words[at + FIRST_US] = open === 0 ? 0 : nowUs;
   }
 
-  clearFolded(): void {
-    Object.assign(this.folded, noCounts());
+  /** Begins the folded counts anew, with `open` permits in flight that are counted there. */
+  clearFolded(open: number): void {
+    Object.assign(this.folded, noCounts(), { granted: open });
     this.foldedHosts = 0;
   }
 

@@ -19,12 +19,14 @@ export class Calendar {
   readonly #formats = new Map<string, Intl.DateTimeFormat>();
   readonly #last = new Map<string, Period>();
 
-  /** The period that holds `wallMs`. */
+  /** The period that holds `wallMs`, or the latest one there has been: a wall clock set back stays in the period it was in. */
   periodAt(quota: QuotaRule, wallMs: number): Period {
     const name = `${quota.per} ${quota.timeZone}`;
     const last = this.#last.get(name);
     if (last !== undefined && wallMs >= last.startsAtMs && wallMs < last.endsAtMs) return last;
-    const period = this.periodNumber(quota, this.#indexAt(quota, wallMs));
+    const index = this.#indexAt(quota, wallMs);
+    if (last !== undefined && index < last.index) return last;
+    const period = this.periodNumber(quota, index);
     this.#last.set(name, period);
     return period;
   }

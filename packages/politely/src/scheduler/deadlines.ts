@@ -11,6 +11,12 @@ export class Deadlines {
     this.#heap.push(terms);
   }
 
+  /** Puts a waiter where its changed deadline belongs. */
+  move(terms: Terms): void {
+    if (terms.deadlineUs !== Number.POSITIVE_INFINITY) this.#heap.update(terms);
+    else if (terms.position >= 0) this.#heap.remove(terms);
+  }
+
   /** Says that a waiter is done. */
   leave(terms: Terms | undefined): void {
     if (terms === undefined || terms.position < 0) return;

@@ -1,9 +1,10 @@
 import type { CompiledPolicy, HostRule, ResolvedTarget } from "../policy/types.js";
 import type { AcquireOptions, Target } from "../types.js";
 import { type Keys, OVERFLOW_KEY } from "./keys.js";
+import type { LaneSpec } from "./lane.js";
 import { costAt, type LaneCost } from "./lane.js";
 import { type Ledger, ONE } from "./ledger.js";
-import type { LaneSpec } from "./queue.js";
+import { EXEMPT_ONLY } from "./permit.js";
 
 /** A target with the rows it needs, and the rule of its host. */
 export interface Demand extends LaneSpec {
@@ -42,12 +43,14 @@ export function demandOfKey(
     slots.push(slot);
     scopeNames.push(scopeName);
   };
-  if (host.exempt) return { name: key, key, intent: undefined, scopes: [], slots, host, scopeNames, target };
+  if (host.exempt) {
+    return { name: key, key, intent: undefined, scopes: [], slots, host, scopeNames: EXEMPT_ONLY, target };
+  }
   const intentRule = intent === undefined ? undefined : host.intents.get(intent);
   if (intentRule !== undefined) add("intent", keys.scope(`intent\n${key}\n${intent}`, intentRule));
   for (const scope of scopes) {
     const rule = policy.scopeRule(scope);
-    if (rule !== undefined) add(scope, keys.scope(`scope\n${scope}`, rule));
+    if (rule !== undefined) add(scope, keys.scope(scopeRow(scope), rule));
     else if (!isLenient)
       throw new TypeError(`target.scopes names "${scope}", which no entry of the policy's scopes matches.`);
   }
@@ -57,10 +60,15 @@ export function demandOfKey(
   return { name, key, intent, scopes, slots, host, scopeNames, target };
 }
 
+/** The name of a scope's row. */
+export function scopeRow(scope: string): string {
+  return `scope\n${scope}`;
+}
+
 /** Reads a cost for the rows of a demand. Throws `RangeError` for one that could never fit, `TypeError` for one that is none. */
 export function costOf(ledger: Ledger, demand: Demand, input: AcquireOptions["cost"]): LaneCost {
   // One unit fits every limit there can be.
-  if (input === undefined) return ONE;
+  if (input === undefined || demand.host.exempt) return ONE;
   const cost = readCost(demand, input, 1);
   demand.slots.forEach((slot, index) => {
     const { rateMost, windowMost, quotaMost } = ledger.profileOf(slot);

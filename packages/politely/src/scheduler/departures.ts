@@ -2,8 +2,7 @@ import { DeadlineError } from "../errors.js";
 import type { Demand } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { earliestUs, reasonOf } from "./forecast.js";
-import type { LaneCost, Waiter } from "./lane.js";
-import type { LaneSpec } from "./queue.js";
+import type { LaneCost, LaneSpec, Waiter } from "./lane.js";
 
 /** The ways in which a request ends without a start: cancelled, refused, expired. */
 export class Departures {

@@ -4,7 +4,7 @@ import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import type { AcquireOptions, Clock, Permit, Target } from "../types.js";
 import { Answers } from "./answers.js";
-import { Arrivals } from "./arrivals.js";
+import { Arrivals, checkOptions } from "./arrivals.js";
 import { Books } from "./books.js";
 import { costOf, type Demand, demandOf } from "./demand.js";
 import { Departures } from "./departures.js";
@@ -12,12 +12,13 @@ import { Events } from "./events.js";
 import type { Hold } from "./flight.js";
 import { toUs } from "./instant.js";
 import { Keys } from "./keys.js";
+import type { LaneSpec } from "./lane.js";
 import { costAt, type LaneCost, type Waiter } from "./lane.js";
 import { Ledger, ONE, type Taken } from "./ledger.js";
 import type { HeaderReader } from "./outcome.js";
 import { HeldPermit, HOST_ONLY } from "./permit.js";
 import type { Profiles } from "./profile.js";
-import { type LaneSpec, Queue } from "./queue.js";
+import { Queue } from "./queue.js";
 import { Settling } from "./settling.js";
 import { Signals } from "./signals.js";
 import {
@@ -78,6 +79,8 @@ export class Engine {
   isClosed = false;
   /** Called whenever somebody stopped waiting or something stopped being in flight; undefined while nobody asks. */
   onQuiet: (() => void) | undefined = undefined;
+  /** Called after permits were looked at because somebody waits for rest. */
+  onAlarm: (() => void) | undefined = undefined;
   /** A known key given as a target may be decided by arithmetic alone. */
   isPlain = false;
   #hotKey = "";
@@ -108,7 +111,7 @@ export class Engine {
     this.answers = new Answers(
       this.ledger,
       this.events,
-      () => withinOne(options.random()),
+      () => withinOne(options.random),
       (slot) => this.departures.judgeDeadlines(slot),
     );
     this.refresh();
@@ -140,6 +143,7 @@ export class Engine {
       if (permit !== null) return permit;
     }
     if (this.isClosed) throw new ClosedError(this.policy.resolve(target).key);
+    checkOptions(options);
     const nowUs = this.nowUs();
     const demand = this.demand(target, nowUs);
     const cost = costOf(this.ledger, demand, options?.cost);
@@ -174,6 +178,7 @@ export class Engine {
     this.queue.alarmUs = Number.POSITIVE_INFINITY;
     for (const slot of Array.from(this.ledger.holds.keys())) this.ledger.lapse(slot, nowUs);
     this.onQuiet?.();
+    this.onAlarm?.();
   }
 
   expire(waiter: Waiter, spec: LaneSpec, nowUs: number): void {
@@ -265,11 +270,11 @@ export class Engine {
     const waitedUs = nowUs - askedUs;
     const permit = this.#take(spec, cost, nowUs, waitedUs);
     this.books.granted(slots[0], nowUs, waitedUs);
-    if (this.events.hasListeners) {
-      this.events.emit({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 });
-    }
     for (const slot of slots) {
       if (this.ledger.hasFlag(slot, HAS_COOLDOWN)) this.answers.started(slot, key, permit);
+    }
+    if (this.events.hasListeners) {
+      this.events.emit({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 });
     }
     if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.keys.sweep(nowUs, SWEEP_COUNT);
     return permit;
@@ -280,7 +285,7 @@ export class Engine {
     const first = this.ledger.take(slots[0], costAt(cost, 0), nowUs);
     if (slots.length === 1 && cost === ONE && first.hold === undefined && first.period < 0) {
       const { unitsAfter, previousUs } = first;
-      const detail = { waitedUs, unitsAfter, previousUs, parts: undefined, partNames: HOST_ONLY };
+      const detail = { waitedUs, unitsAfter, previousUs, parts: undefined, partNames: spec.scopeNames };
       return new HeldPermit(this.settling, key, slots[0], nowUs, detail);
     }
     const parts: Taken[] = [first];
@@ -331,6 +336,11 @@ export class Engine {
 }
 
 /** A random number as promised, whatever was delivered: jitter must not shorten anything. */
-function withinOne(random: number): number {
-  return random >= 0 && random < 1 ? random : 0;
+function withinOne(random: () => number): number {
+  try {
+    const number = random();
+    return number >= 0 && number < 1 ? number : 0;
+  } catch {
+    return 0;
+  }
 }

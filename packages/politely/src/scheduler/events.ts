@@ -20,7 +20,9 @@ export class Events {
   }
 
   emit(event: LimiterEvent): void {
-    for (const listener of this.#listeners) {
+    // A copy, since a listener may come or go meanwhile; one that has gone is not called any more.
+    for (const listener of Array.from(this.#listeners)) {
+      if (!this.#listeners.has(listener)) continue;
       try {
         const result: unknown = listener(event);
         // A listener may be async without its type saying so; its rejection is ignored like a throw.

@@ -16,6 +16,8 @@ export interface Hold {
   /** Whether the windows have them already; if not they are logged at the answer. */
   isLogged: boolean;
   isLive: boolean;
+  /** It ended by itself. */
+  isLapsed: boolean;
   previous: Hold | undefined;
   next: Hold | undefined;
 }
@@ -39,6 +41,7 @@ export class Holds {
       units,
       isLogged,
       isLive: true,
+      isLapsed: false,
       previous: this.last,
       next: undefined,
     };

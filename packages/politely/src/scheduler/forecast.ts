@@ -2,9 +2,10 @@ import type { CooldownState } from "../core/cooldown.js";
 import type { Rule } from "../core/rule.js";
 import type { Cause, LimitKind } from "../observe/types.js";
 import { type Ahead, NOBODY, type SlotCause, slotCauses } from "./causes.js";
+import type { LaneSpec } from "./lane.js";
 import { costAt, type LaneCost } from "./lane.js";
 import type { Ledger } from "./ledger.js";
-import type { LaneSpec, Queue } from "./queue.js";
+import type { Queue } from "./queue.js";
 
 /** What a forecast is made from. */
 export interface ForecastSource {
@@ -113,5 +114,9 @@ function wording(cause: SlotCause, rule: Rule, cooldown: CooldownState | undefin
 function until(waitMs: number): string {
   if (waitMs === Number.POSITIVE_INFINITY) return " until it is resumed";
   if (waitMs === 0) return ", until an answer comes";
-  return waitMs < 1000 ? `, ${Math.ceil(waitMs)} ms to go` : `, ${Math.ceil(waitMs / 100) / 10} s to go`;
+  if (waitMs < 1000) return `, ${Math.ceil(waitMs)} ms to go`;
+  if (waitMs < 600_000) return `, ${Math.ceil(waitMs / 100) / 10} s to go`;
+  return waitMs < 7_200_000
+    ? `, ${Math.ceil(waitMs / 60_000)} min to go`
+    : `, ${Math.ceil(waitMs / 360_000) / 10} h to go`;
 }

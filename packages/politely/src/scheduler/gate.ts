@@ -20,3 +20,11 @@ export class Gate implements Positioned {
 
   constructor(readonly slot: number) {}
 }
+
+/** The sooner first; of two that are ready at the same instant, the one whose first lane has the better claim. */
+export function isGateBefore(a: Gate, b: Gate): boolean {
+  if (a.readyUs !== b.readyUs) return a.readyUs < b.readyUs;
+  const lane = a.parked.peek();
+  const other = b.parked.peek();
+  return lane !== undefined && other !== undefined && isLaneBefore(lane, other);
+}

@@ -47,6 +47,9 @@ export class Keys {
       if (this.ledger.hasFlag(known, IS_IDLE)) this.#rouse(known);
       return known;
     }
+    // While the shared row owes time, so may this host: it stays there.
+    const shared = this.scopes.get(OVERFLOW_KEY);
+    if (shared !== undefined && !this.#owesNothing(shared, nowUs)) return undefined;
     if (this.hosts.size >= this.options.maxKeys && !this.#makeRoom(nowUs)) return undefined;
     const slot = this.#create(rule);
     this.hosts.set(key, slot);
@@ -127,6 +130,11 @@ export class Keys {
     this.ledger.forget(slot);
     this.ledger.slab.release(slot);
     this.options.onDrop(key, isFolded);
+  }
+
+  /** Takes a row that owes time by now out of the idle ones, so that it is not folded away. */
+  rouseIfOwing(slot: number, nowUs: number): void {
+    if (this.ledger.hasFlag(slot, IS_IDLE) && !this.ledger.isFresh(slot, nowUs)) this.#rouse(slot);
   }
 
   #rouse(slot: number): void {

@@ -5,8 +5,18 @@ import type { Gate } from "./gate.js";
 import { Heap, type Positioned } from "./heap.js";
 import type { Cost } from "./ledger.js";
 import { type InLine, Line } from "./line.js";
-import type { LaneSpec } from "./queue.js";
 import type { SignalWatch } from "./signals.js";
+
+/** Which lane a request belongs to. */
+export interface LaneSpec {
+  readonly name: string;
+  readonly key: string;
+  readonly intent: string | undefined;
+  readonly scopes: readonly string[];
+  readonly slots: readonly number[];
+  /** `"host"`, `"intent"`, a scope's name or `"global"` for each of `slots`. */
+  readonly scopeNames: readonly string[];
+}
 
 /** One cost for every key of a lane, or one for each. */
 export type LaneCost = Cost | readonly Cost[];
@@ -30,7 +40,7 @@ export class Waiter implements InLine {
     /** What it asked for, in case the policy changes. */
     readonly target: ResolvedTarget,
     /** Undefined for one that waits for as long as it takes, and costs one unit. */
-    readonly terms: Terms | undefined,
+    public terms: Terms | undefined,
     readonly resolve: (permit: Permit) => void,
     readonly reject: (reason: unknown) => void,
   ) {
@@ -58,8 +68,10 @@ export class Terms implements Positioned {
   watchNext: Terms | undefined = undefined;
 
   constructor(
-    readonly deadlineUs: number,
+    public deadlineUs: number,
     readonly cost: AcquireOptions["cost"],
+    /** The caller set the deadline, and no change of policy moves it. */
+    readonly isOwnDeadline: boolean,
   ) {}
 
   get isWaiting(): boolean {
@@ -86,9 +98,9 @@ export class Lane implements Positioned {
   gate: Gate | undefined = undefined;
   hasReservation = false;
   size = 0;
-  /** When its last start was, or when it came; and the number of that event, for ties. */
-  turnUs: number;
-  turnSequence: number;
+  /** When its last start was, and the number of that event; before the first, never. */
+  startUs = Number.NEGATIVE_INFINITY;
+  startSequence = 0;
   readonly #levels: Heap<Level>;
   readonly #byPriority = new Map<number, Level>();
 
@@ -104,7 +116,6 @@ export class Lane implements Positioned {
   constructor(
     spec: LaneSpec,
     readonly ageingUs: number,
-    turn: { readonly us: number; readonly sequence: number },
   ) {
     this.name = spec.name;
     this.key = spec.key;
@@ -112,8 +123,6 @@ export class Lane implements Positioned {
     this.scopes = spec.scopes;
     this.slots = spec.slots;
     this.scopeNames = spec.scopeNames;
-    this.turnUs = turn.us;
-    this.turnSequence = turn.sequence;
     this.#levels = new Heap((a, b) => isBefore(a, b, ageingUs));
   }
 
@@ -123,6 +132,27 @@ export class Lane implements Positioned {
 
   get headPriority(): number {
     return this.#levels.peek()?.priority ?? 0;
+  }
+
+  /** When its turn came: at its last start, or when the first of those who wait arrived. Who has left does not count. */
+  get turnUs(): number {
+    return Math.max(this.startUs, this.#firstComer?.askedUs ?? Number.NEGATIVE_INFINITY);
+  }
+
+  /** The number of that event, for ties. */
+  get turnSequence(): number {
+    return Math.max(this.startSequence, this.#firstComer?.sequence ?? 0);
+  }
+
+  get #firstComer(): Waiter | undefined {
+    const { items } = this.#levels;
+    if (items.length === 1) return items[0].line.first;
+    let comer: Waiter | undefined;
+    for (const { line } of items) {
+      const { first } = line;
+      if (first !== undefined && (comer === undefined || first.sequence < comer.sequence)) comer = first;
+    }
+    return comer;
   }
 
   /** Where the lane stands among others at a shared key: the instant of its last turn, earlier by `ageing` for each point of its head's priority. */

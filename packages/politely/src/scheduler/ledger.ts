@@ -33,6 +33,9 @@ export interface Taken {
   readonly period: number;
 }
 
+/** So many units later, a start is taken to be from before its key was reset: nothing of it is left to give back. */
+const FORGOTTEN_UNITS = 0x2000_0000;
+
 /** What happens outside when a permit is held too long. */
 export interface LedgerListener {
   holdLapsed(hold: Hold, nowUs: number): void;
@@ -52,6 +55,8 @@ export class Ledger {
   readonly loose: LooseFlights;
   readonly quotas: Quotas;
   readonly cooldowns = new Map<number, CooldownState>();
+  /** Limits that a change of policy has taken away while they were owed to, until nothing is owed any more. They may come back. */
+  readonly former = new Map<number, { readonly rule: Rule; readonly untilUs: number }>();
   /** The permit that goes first after a key's cooldown. */
   readonly probes = new Map<number, object>();
   readonly pauses = new Map<number, number>();
@@ -238,6 +243,12 @@ export class Ledger {
     return taken.hold === undefined ? this.loose.isOpen(taken.startedUs, nowUs) : taken.hold.isLive;
   }
 
+  /** Whether the row of a start that is settled now is certainly still its key's. */
+  wasOpen(taken: Taken, nowUs: number): boolean {
+    const { hold } = taken;
+    return hold === undefined ? this.loose.isOpen(taken.startedUs, nowUs) : !hold.isLapsed;
+  }
+
   /** Frees the place of an open start. With `countFrom: "answer"` its gap and windows begin now, with `units`; undefined if it was never sent. */
   end(taken: Taken, nowUs: number, units: number | undefined): void {
     if (taken.hold === undefined) this.loose.end(taken.slot, taken.startedUs, nowUs);
@@ -250,18 +261,19 @@ export class Ledger {
     const { rule } = this.profileOf(slot);
     const { words, halves } = this.slab.chunkOf(slot);
     const word = this.slab.wordOf(slot);
+    const laterUnits = (halves[2 * word + UNITS] - taken.unitsAfter) >>> 0;
+    if (unused.rate < 0) halves[2 * word + UNITS] -= unused.rate;
     if (rule.rateCount !== 0 && unused.rate !== 0) {
       const owed = rateOwedAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], nowUs);
-      const laterUnits = (halves[2 * word + UNITS] - taken.unitsAfter) >>> 0;
       words[word + OWED] =
         unused.rate > 0
           ? rateOwedWithout(owed, unused.rate * rule.ratePerUs, laterUnits * rule.ratePerUs)
           : Math.min(Number.MAX_SAFE_INTEGER, owed - unused.rate * rule.ratePerUs);
       words[word + SEEN_US] = nowUs;
     }
-    const isNewest = halves[2 * word + UNITS] === taken.unitsAfter;
-    if (isWhole && isNewest && taken.previousUs !== undefined) words[word + LAST_US] = taken.previousUs;
-    if (taken.hold === undefined || taken.hold.isLogged) this.#adjustLogs(slot, taken.startedUs, -unused.window, nowUs);
+    if (isWhole && laterUnits === 0 && taken.previousUs !== undefined) words[word + LAST_US] = taken.previousUs;
+    const isLogged = taken.hold?.isLogged ?? true;
+    if (isLogged && laterUnits < FORGOTTEN_UNITS) this.#adjustLogs(slot, taken.startedUs, -unused.window, nowUs);
     if (rule.quota !== undefined) this.quotas.giveBack(slot, taken.period, unused.quota);
   }
 
@@ -272,6 +284,7 @@ export class Ledger {
     const { maxHoldUs } = this.profileOf(slot).rule;
     while (holds.first !== undefined && holds.first.startedUs + maxHoldUs <= nowUs) {
       const hold = holds.first;
+      hold.isLapsed = true;
       this.#endHold(hold, hold.startedUs + maxHoldUs, hold.units);
       this.listener.holdLapsed(hold, nowUs);
     }
@@ -282,6 +295,7 @@ export class Ledger {
     const { rule } = this.profileOf(slot);
     if (rule.rateCount !== 0 && this.owedAt(slot, nowUs) > 0) return false;
     if (this.slab.hasFlag(slot, HAS_PAUSE) && this.#pauseAt(slot, nowUs) > nowUs) return false;
+    if ((this.former.get(slot)?.untilUs ?? nowUs) > nowUs) return false;
     const cooldown = this.cooldowns.get(slot);
     if (cooldown !== undefined && !isCooldownForgotten(cooldown, nowUs)) return false;
     this.lapse(slot, nowUs);
@@ -295,7 +309,13 @@ export class Ledger {
   forget(slot: number): void {
     this.forgetWindows(slot);
     this.setCooldown(slot, undefined);
+    this.former.delete(slot);
     this.holds.delete(slot);
+  }
+
+  /** Makes every start so far one from before: what it took can no longer be returned. */
+  cutTies(slot: number): void {
+    this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + UNITS] += FORGOTTEN_UNITS;
   }
 
   forgetWindows(slot: number): void {

@@ -15,6 +15,8 @@ import type {
 import type { Demand } from "./demand.js";
 import { Engine, type EngineOptions } from "./engine.js";
 import { causesOf, earliestUs } from "./forecast.js";
+import { OVERFLOW_KEY } from "./keys.js";
+import { checkNames } from "./knownNames.js";
 import type { Lane } from "./lane.js";
 import { ONE } from "./ledger.js";
 import { Quiet } from "./quiet.js";
@@ -144,18 +146,25 @@ export class LocalLimiter implements Limiter {
   pause(target?: Target, duration?: Duration): void {
     const engine = this.#engine;
     const nowUs = engine.nowUs();
+    if (typeof target === "string" && /^[\d.]+ ?(ms|s|m|min|h|d)$/.test(target)) {
+      throw new TypeError(
+        `pause("${target}") names a host. To hold everything for a while, write pause(undefined, "${target}").`,
+      );
+    }
     const untilUs = duration === undefined ? Number.POSITIVE_INFINITY : nowUs + this.parts.readPause(duration);
     let key = "*";
     if (target === undefined) {
       engine.queue.pausedUntilUs = untilUs;
       engine.refresh();
-      for (const lane of engine.queue.lanes.values()) engine.departures.judgeDeadlines(lane.slots[0]);
+      for (const lane of Array.from(engine.queue.lanes.values())) engine.departures.judgeDeadlines(lane.slots[0]);
     } else {
       const demand = engine.demand(target, nowUs);
       key = demand.key;
-      engine.ledger.setPause(demand.slots[0], untilUs);
-      engine.departures.judgeDeadlines(demand.slots[0]);
-      engine.queue.touch(demand.slots[0]);
+      for (const slot of namedSlots(demand)) {
+        engine.ledger.setPause(slot, untilUs);
+        engine.departures.judgeDeadlines(slot);
+        engine.queue.touch(slot);
+      }
     }
     engine.events.emit({ type: "pause", key, atMs: nowUs / 1000, untilMs: untilUs / 1000 });
     engine.queue.run();
@@ -169,7 +178,7 @@ export class LocalLimiter implements Limiter {
       engine.queue.pausedUntilUs = Number.NEGATIVE_INFINITY;
       engine.refresh();
     }
-    for (const slot of demand === undefined ? [...engine.ledger.pauses.keys()] : [demand.slots[0]]) {
+    for (const slot of demand === undefined ? [...engine.ledger.pauses.keys()] : namedSlots(demand)) {
       engine.ledger.setPause(slot, undefined);
       engine.queue.touch(slot);
     }
@@ -179,7 +188,8 @@ export class LocalLimiter implements Limiter {
 
   cancelWaiting(target?: Target, reason?: unknown): number {
     const why = reason ?? new DOMException("The wait was cancelled.", "AbortError");
-    return this.#cancelAll(this.#lanesOf(target), () => why);
+    const { key } = target === undefined ? { key: undefined } : this.#engine.policy.resolve(target);
+    return this.#cancelAll(this.#lanesOf(target), () => why, key);
   }
 
   async idle(target?: Target): Promise<void> {
@@ -188,6 +198,8 @@ export class LocalLimiter implements Limiter {
   }
 
   configure(policy: PolicyInput): void {
+    if (typeof policy !== "object" || policy === null)
+      throw new TypeError(`configure needs a policy; got ${String(policy)}.`);
     const compiled = this.parts.compile(policy);
     const engine = this.#engine;
     const nowUs = engine.nowUs();
@@ -200,14 +212,21 @@ export class LocalLimiter implements Limiter {
     if (what !== "pacing" && what !== "stats" && what !== "all") {
       throw new RangeError(`reset takes "pacing", "stats" or "all"; got ${String(what)}.`);
     }
+    if (target === "pacing" || target === "stats" || target === "all") {
+      throw new TypeError(`reset("${target}") names a host. To reset every host, write reset(undefined, "${target}").`);
+    }
     const engine = this.#engine;
     const nowUs = engine.nowUs();
     const slots =
       target === undefined
         ? [...engine.keys.hosts.values(), ...engine.keys.scopes.values()]
-        : engine.demand(target, nowUs).slots.slice(0, 1);
+        : ownSlots(engine.demand(target, nowUs));
     for (const slot of slots) this.#resetRow(slot, what, nowUs);
-    if (target === undefined && what !== "pacing") engine.books.clearFolded();
+    if (what !== "pacing" && (target === undefined || this.parts.keepStats === 0)) {
+      engine.books.clearFolded(
+        this.parts.keepStats === 0 ? slots.reduce((sum, slot) => sum + engine.ledger.inFlight(slot, nowUs), 0) : 0,
+      );
+    }
     engine.queue.run();
   }
 
@@ -217,10 +236,12 @@ export class LocalLimiter implements Limiter {
   }
 
   close(options?: { readonly drain?: boolean }): Promise<void> {
+    if (options !== undefined) checkNames(options, ["drain"], "options");
     const engine = this.#engine;
     engine.isClosed = true;
     engine.refresh();
     if (options?.drain !== true) this.#cancelAll([...engine.queue.lanes.values()], (lane) => new ClosedError(lane.key));
+    this.#quiet.close();
     return this.#quiet.whenNobodyWaits();
   }
 
@@ -240,17 +261,18 @@ export class LocalLimiter implements Limiter {
     const { queue, policy, keys } = this.#engine;
     if (target === undefined) return [...queue.lanes.values()];
     const { key, intent, scopes } = policy.resolve(target);
-    const slot = keys.hosts.get(key);
+    const slot = keys.hosts.get(key) ?? keys.scopes.get(OVERFLOW_KEY);
     const lanes = slot === undefined ? [] : [...(queue.gateAt(slot)?.lanes ?? [])];
     const isPlain = intent === undefined && scopes.length === 0;
     return isPlain ? lanes : lanes.filter((lane) => lane.intent === intent && lane.scopes.join() === scopes.join());
   }
 
-  #cancelAll(lanes: readonly Lane[], reasonOf: (lane: Lane) => unknown): number {
+  /** Cancels those in the lanes, or those of them that asked for `key`: hosts beyond `maxKeys` share a lane. */
+  #cancelAll(lanes: readonly Lane[], reasonOf: (lane: Lane) => unknown, key?: string): number {
     let cancelled = 0;
     for (const lane of lanes) {
       for (const waiter of lane.everybody()) {
-        if (waiter.lane === undefined) continue;
+        if (waiter.lane === undefined || (key !== undefined && waiter.target.key !== key)) continue;
         this.#engine.departures.cancel(waiter, reasonOf(lane));
         cancelled += 1;
       }
@@ -267,6 +289,8 @@ export class LocalLimiter implements Limiter {
       words[word + LAST_US] = Number.NEGATIVE_INFINITY;
       words[word + OWED] = 0;
       ledger.forgetWindows(slot);
+      ledger.former.delete(slot);
+      ledger.cutTies(slot);
       const holds = ledger.holds.get(slot);
       if (holds !== undefined) holds.answeredUs = Number.NEGATIVE_INFINITY;
     }
@@ -278,4 +302,15 @@ export class LocalLimiter implements Limiter {
     if (what !== "pacing") books.clear(slot, ledger.inFlight(slot, nowUs), nowUs);
     queue.touch(slot);
   }
+}
+
+/** The rows that belong to a target alone: all but what is over everything. */
+function ownSlots(demand: Demand): number[] {
+  return demand.slots.filter((_, index) => demand.scopeNames[index] !== "global");
+}
+
+/** The rows that a target names: its intent and scopes if it has any, else its host. */
+function namedSlots(demand: Demand): number[] {
+  const [host, ...named] = ownSlots(demand);
+  return named.length > 0 ? named : [host];
 }

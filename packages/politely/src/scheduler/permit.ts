@@ -13,6 +13,9 @@ const DISPOSE: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for("Symbol.disp
 /** The scope names of a request that needs its host alone. */
 export const HOST_ONLY: readonly string[] = ["host"];
 
+/** The same for a host that is exempt from everything, whatever scopes were named. */
+export const EXEMPT_ONLY: readonly string[] = ["host"];
+
 /** What a permit remembers beyond the least. */
 export interface PermitDetail {
   readonly waitedUs: number;
@@ -81,6 +84,11 @@ export class HeldPermit implements Permit, Taken {
 
   get period(): number {
     return -1;
+  }
+
+  /** What a log should show of it. */
+  toJSON(): Record<string, unknown> {
+    return { key: this.key, startedAtMs: this.startedAtMs, waitedMs: this.waitedMs, isReleased: this.isReleased };
   }
 
   release(outcome?: Outcome, options?: ReleaseOptions): void {

@@ -1,9 +1,10 @@
+import type { LimitKind } from "../observe/types.js";
 import type { Clock } from "../types.js";
 import { Deadlines } from "./deadlines.js";
-import { Gate } from "./gate.js";
+import { Gate, isGateBefore } from "./gate.js";
 import { Heap } from "./heap.js";
 import { toMsAtOrAfter } from "./instant.js";
-import { costAt, isLaneBefore, Lane, type LaneCost, type Waiter } from "./lane.js";
+import { costAt, isLaneBefore, Lane, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";
 import { HAS_GATE, IS_RESERVED } from "./slab.js";
 
@@ -12,16 +13,8 @@ const GRANTS_PER_TURN = 4096;
 /** With waiters and nothing to wait for but a person, the process is kept alive by a timer this far away. */
 const FAR_US = 86_400_000_000;
 
-/** Which lane a request belongs to. */
-export interface LaneSpec {
-  readonly name: string;
-  readonly key: string;
-  readonly intent: string | undefined;
-  readonly scopes: readonly string[];
-  readonly slots: readonly number[];
-  /** `"host"`, `"intent"`, a scope's name or `"global"` for each of `slots`. */
-  readonly scopeNames: readonly string[];
-}
+/** What holds a key that is nobody's turn to end. */
+const HELD_BY: ReadonlySet<LimitKind | undefined> = new Set(["cooldown", "probe", "pause", "quota"]);
 
 /** What the queue asks of the limiter it works for. */
 export interface QueueOwner {
@@ -54,13 +47,14 @@ export class Queue {
   /** When the owner wants to be called, waiters or not; Infinity for never. Set it before `run`. */
   alarmUs = Number.POSITIVE_INFINITY;
   readonly #gates = new Map<number, Gate>();
-  readonly #wakeUps = new Heap<Gate>((a, b) => a.readyUs < b.readyUs);
+  readonly #wakeUps = new Heap<Gate>(isGateBefore);
   #timer: unknown = undefined;
   #timerUs = Number.POSITIVE_INFINITY;
   #isPumping = false;
-  #turns = 0;
+  #sequence = 0;
   #stopUs = 0;
   #stopSlackUs = 0;
+  #isStopHeld = false;
 
   constructor(
     readonly owner: QueueOwner,
@@ -71,6 +65,12 @@ export class Queue {
 
   gateAt(slot: number): Gate | undefined {
     return this.#gates.get(slot);
+  }
+
+  /** Numbers arrivals and starts, in the order in which they happen. */
+  nextSequence(): number {
+    this.#sequence += 1;
+    return this.#sequence;
   }
 
   /** Whether a request may start now without passing anybody. Changes nothing. */
@@ -89,9 +89,7 @@ export class Queue {
     let lane = this.lanes.get(spec.name);
     const isNew = lane === undefined;
     if (lane === undefined) {
-      this.#turns += 1;
-      const turn = { us: nowUs, sequence: this.#turns };
-      lane = new Lane(spec, this.ageingUs, turn);
+      lane = new Lane(spec, this.ageingUs);
       this.lanes.set(spec.name, lane);
       this.#join(lane);
     }
@@ -118,7 +116,9 @@ export class Queue {
 
   /** Takes all lanes apart and puts every waiter where `place` says, in the old order and with the old turns. Call `run` afterwards. */
   rebuild(place: (waiter: Waiter) => LaneSpec, nowUs: number): void {
-    const turns = new Map([...this.lanes].map(([name, { turnUs, turnSequence }]) => [name, { turnUs, turnSequence }]));
+    const turns = new Map(
+      [...this.lanes].map(([name, { startUs, startSequence }]) => [name, { startUs, startSequence }]),
+    );
     const everybody: { waiter: Waiter; priority: number }[] = [];
     for (const lane of Array.from(this.lanes.values())) {
       for (const waiter of lane.everybody()) everybody.push({ waiter, priority: waiter.level?.priority ?? 0 });
@@ -135,7 +135,7 @@ export class Queue {
       const turn = turns.get(spec.name);
       if (!isNew || lane === undefined || turn === undefined) continue;
       Object.assign(lane, turn);
-      lane.gate?.parked.update(lane);
+      this.#headChanged(lane);
     }
   }
 
@@ -157,6 +157,11 @@ export class Queue {
     }
     this.#arm(nowUs);
     this.owner.flush();
+  }
+
+  /** Sets the timer again, after `alarmUs` has changed. */
+  rearm(): void {
+    if (!this.#isPumping) this.#arm(this.owner.nowUs());
   }
 
   /** Returns the instant at which there was nothing left to do. */
@@ -196,15 +201,14 @@ export class Queue {
     }
     const stop = this.#stopOf(lane, nowUs);
     if (stop === undefined) {
-      this.#turns += 1;
-      lane.turnUs = nowUs;
-      lane.turnSequence = this.#turns;
+      lane.startUs = nowUs;
+      lane.startSequence = this.nextSequence();
       this.#dropReservation(lane);
       this.remove(head);
       this.owner.grant(head, lane, nowUs);
       return;
     }
-    if (lane.slots.length > 1 && nowUs - lane.turnUs > this.ageingUs) this.#reserve(lane);
+    if (lane.gates.length > 1 && nowUs - lane.turnUs > this.ageingUs) this.#reserve(lane, stop);
     if (stop === gate) this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
     else this.#move(lane, stop);
   }
@@ -234,6 +238,7 @@ export class Queue {
       if (readyUs > this.#stopUs) {
         this.#stopUs = readyUs;
         this.#stopSlackUs = this.ledger.slackUs;
+        this.#isStopHeld = HELD_BY.has(this.ledger.binding);
         stop = gate;
       }
     }
@@ -280,11 +285,19 @@ export class Queue {
     this.#wake(gate);
   }
 
-  /** A lane that has needed several keys for too long is passed by nobody of lower order at any of them. */
-  #reserve(lane: Lane): void {
-    lane.hasReservation = true;
+  /**
+   * A lane that has needed several keys for too long is passed by nobody of lower order at those it shares.
+   *
+   * One that is stopped by a key of its own, or by a site's word, keeps nobody waiting meanwhile.
+   */
+  #reserve(lane: Lane, stop: Gate): void {
+    if (stop.lanes.size === 1 || this.#isStopHeld) {
+      this.#dropReservation(lane);
+      return;
+    }
     for (const gate of lane.gates) {
-      if (gate.reservedFor !== undefined && isLaneBefore(gate.reservedFor, lane)) continue;
+      if (gate.lanes.size === 1 || (gate.reservedFor !== undefined && isLaneBefore(gate.reservedFor, lane))) continue;
+      lane.hasReservation = true;
       gate.reservedFor = lane;
       this.ledger.setFlag(gate.slot, IS_RESERVED, true);
     }

@@ -1,11 +1,11 @@
-import { rateOwedAt, rateOwedUnder } from "../core/rate.js";
+import { rateOwedAt, rateOwedUnder, rateReadyAt } from "../core/rate.js";
 import type { Rule } from "../core/rule.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import { costOf, demandOfKey } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { OVERFLOW_KEY } from "./keys.js";
 import type { Waiter } from "./lane.js";
-import type { Ledger } from "./ledger.js";
+import { type Ledger, ONE } from "./ledger.js";
 import type { Profile } from "./profile.js";
 import { OWED, SEEN_US } from "./slab.js";
 import { NO_LOG } from "./windowLogs.js";
@@ -15,22 +15,27 @@ export function reconfigure(engine: Engine, policy: CompiledPolicy, nowUs: numbe
   const { ledger, keys, queue } = engine;
   const before = ledger.profiles.restart();
   engine.policy = policy;
+  engine.refresh();
+  renameHosts(engine, policy);
   const { slab } = ledger;
   const move = (slot: number, ruleOf: (from: Profile) => Rule): void => {
     const from = before[slab.profileNumber(slot)];
     const rule = ruleOf(from);
     keys.setRule(slot, rule);
     convertRow(ledger, slot, from.rule, rule, nowUs);
+    keys.rouseIfOwing(slot, nowUs);
   };
-  for (const [key, slot] of keys.hosts) move(slot, () => policy.hostRule(key).rule);
+  for (const [key, slot] of keys.hosts) move(slot, () => policy.hostRule(key.split("\n", 1)[0]).rule);
   // A scope that the policy no longer knows keeps its rule until those in flight are back.
   for (const [name, slot] of keys.scopes) move(slot, (from) => scopeRule(policy, name) ?? from.rule);
   const misfits: { waiter: Waiter; error: unknown }[] = [];
   queue.rebuild((waiter) => {
     const demand = demandOfKey(policy, keys, waiter.target, nowUs, true);
+    engine.arrivals.redate(waiter, demand);
     try {
       waiter.cost = costOf(ledger, demand, waiter.terms?.cost);
     } catch (error) {
+      waiter.cost = ONE;
       misfits.push({ waiter, error });
     }
     return demand;
@@ -44,9 +49,20 @@ export function reconfigure(engine: Engine, policy: CompiledPolicy, nowUs: numbe
       "its cost no longer fits",
     );
   }
-  engine.refresh();
-  for (const lane of queue.lanes.values()) engine.departures.judgeDeadlines(lane.slots[0]);
+  for (const lane of Array.from(queue.lanes.values())) engine.departures.judgeDeadlines(lane.slots[0]);
   queue.run();
+}
+
+/** Rows of names that the new policy reads as another key, a port that no rule names any more say, go to that key, or out of reach. */
+function renameHosts(engine: Engine, policy: CompiledPolicy): void {
+  if (!policy.hostIsKey) return;
+  const { hosts } = engine.keys;
+  for (const [name, slot] of Array.from(hosts)) {
+    const key = name.includes("\n") ? name : policy.resolve(name).key;
+    if (key === name) continue;
+    hosts.delete(name);
+    hosts.set(hosts.has(key) ? `${name}\n` : key, slot);
+  }
 }
 
 function scopeRule(policy: CompiledPolicy, name: string): Rule | undefined {
@@ -57,9 +73,32 @@ function scopeRule(policy: CompiledPolicy, name: string): Rule | undefined {
 }
 
 function convertRow(ledger: Ledger, slot: number, from: Rule, to: Rule, nowUs: number): void {
-  convertBucket(ledger, slot, from, to, nowUs);
-  convertWindows(ledger, slot, from, to, nowUs);
-  convertQuota(ledger, slot, from, to);
+  // Limits that the rule before had dropped, and the one before that had not, are still in the row.
+  const former = ledger.former.get(slot)?.rule;
+  const bucketFrom = from.rateCount === 0 && former !== undefined ? former : from;
+  const windowsFrom = from.windows.length === 0 && former !== undefined ? former : from;
+  const quotaFrom = from.quota === undefined && former !== undefined ? former : from;
+  const untilUs = Math.max(
+    to.rateCount === 0 ? bucketFreeAt(ledger, slot, bucketFrom) : nowUs,
+    to.windows.length === 0 ? nowUs + windowsFrom.windows.reduce((most, { perUs }) => Math.max(most, perUs), 0) : nowUs,
+    to.quota === undefined && quotaFrom.quota !== undefined
+      ? ledger.quotas.readyAt(slot, quotaFrom.quota, quotaFrom.quota.count, nowUs)
+      : nowUs,
+  );
+  if (to.rateCount !== 0) convertBucket(ledger, slot, bucketFrom, to, nowUs);
+  if (to.windows.length > 0) convertWindows(ledger, slot, windowsFrom, to, nowUs);
+  convertQuota(ledger, slot, quotaFrom, to);
+  const { rateCount, ratePerUs, burst } = to.rateCount === 0 ? bucketFrom : to;
+  const { windows } = to.windows.length === 0 ? windowsFrom : to;
+  const rule = { ...to, rateCount, ratePerUs, burst, windows, quota: to.quota ?? quotaFrom.quota };
+  if (untilUs > nowUs) ledger.former.set(slot, { rule, untilUs });
+  else ledger.former.delete(slot);
+}
+
+function bucketFreeAt(ledger: Ledger, slot: number, rule: Rule): number {
+  const { words } = ledger.slab.chunkOf(slot);
+  const word = ledger.slab.wordOf(slot);
+  return rule.rateCount === 0 ? 0 : rateReadyAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], 0);
 }
 
 function convertBucket(ledger: Ledger, slot: number, from: Rule, to: Rule, nowUs: number): void {
@@ -87,6 +126,7 @@ function convertWindows(ledger: Ledger, slot: number, from: Rule, to: Rule, nowU
   const logs = to.windows.map((window) => {
     const source = old.find(({ perUs }) => perUs === window.perUs) ?? longest;
     if (source !== undefined) return ledger.logs.copy(source.handle, window);
+    ledger.cutTies(slot);
     return lastUs + window.perUs > nowUs ? ledger.logs.append(NO_LOG, window, lastUs, 1) : NO_LOG;
   });
   for (const { handle } of old) ledger.logs.release(handle);

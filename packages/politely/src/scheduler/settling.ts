@@ -1,12 +1,15 @@
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
 import type { Answer } from "./answers.js";
-import { type Demand, readCost } from "./demand.js";
+import { type Demand, readCost, scopeRow } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { toUs } from "./instant.js";
+import { OVERFLOW_KEY } from "./keys.js";
+import { checkNames } from "./knownNames.js";
 import { costAt } from "./lane.js";
 import { type Cost, ONE, type Taken } from "./ledger.js";
 import { readOutcome } from "./outcome.js";
-import type { HeldPermit, PermitOwner } from "./permit.js";
+import { EXEMPT_ONLY, type HeldPermit, type PermitOwner } from "./permit.js";
+import { HAS_GATE } from "./slab.js";
 
 /** Takes permits back, counts starts made without one, and passes on what was answered. */
 export class Settling implements PermitOwner {
@@ -16,6 +19,7 @@ export class Settling implements PermitOwner {
     if (outcome === undefined) throw new TypeError("record needs an outcome: how the request ended.");
     const answer = readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
     const nowUs = this.engine.nowUs();
+    if (options !== undefined) checkNames(options, ["startedAtMs"], "options");
     const startedUs = readStarted(options?.startedAtMs, nowUs);
     const demand = this.engine.demand(target, nowUs);
     const slot = this.#slotOfScope(demand, answer.scope);
@@ -26,9 +30,9 @@ export class Settling implements PermitOwner {
     this.engine.books.granted(demand.slots[0], startedUs, 0);
     if (answer.kind === "rate_limited") this.engine.books.count(demand.slots[0], "throttled");
     const { key } = demand;
-    this.engine.emit(() => ({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true }));
     this.engine.answers.hear(answer, { slot, key, startedUs, nowUs, permit: undefined });
     for (const each of demand.slots) this.engine.queue.touch(each);
+    this.engine.emit(() => ({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true }));
     this.engine.queue.run();
   }
 
@@ -37,45 +41,37 @@ export class Settling implements PermitOwner {
     if (options === undefined && this.engine.isPlain && this.#releaseSimple(permit, outcome)) return;
     const answer = readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
     const scopeNames = permit.scopeNames;
+    if (options !== undefined) checkNames(options, ["cost"], "options");
     const cost = options?.cost === undefined ? undefined : readCost({ scopeNames }, options.cost, 0);
     const heldAt = this.#partOfScope(scopeNames, answer.scope);
     permit.place = ~permit.place;
     const nowUs = this.engine.nowUs();
     const parts = permit.parts ?? [permit];
     for (const { hold, slot } of parts) if (hold?.isLive === true) this.engine.ledger.lapse(slot, nowUs);
-    const isOpen = this.engine.ledger.isOpen(parts[0], nowUs);
     parts.forEach((part, index) => {
       if (this.engine.ledger.isOpen(part, nowUs)) this.#settle(part, answer, cost && costAt(cost, index), nowUs);
     });
-    const { key, startedUs } = permit;
-    this.engine.emit(() => ({
-      type: "release",
-      key,
-      atMs: nowUs / 1000,
-      startedAtMs: permit.startedAtMs,
-      outcome: answer.kind,
-    }));
-    if (answer.kind !== "neutral" || this.engine.ledger.probes.size > 0) {
-      const home = isOpen ? permit.slot : this.engine.keys.host(key, this.engine.policy.hostRule(key).rule, nowUs);
-      const slot = heldAt === 0 ? home : parts[heldAt].slot;
-      if (slot !== undefined) {
-        if (answer.kind === "rate_limited" && home !== undefined) this.engine.books.count(home, "throttled");
-        this.#hear(answer, slot, permit, startedUs, nowUs);
-      }
-    }
+    const { key } = permit;
+    if (answer.kind !== "neutral" || this.engine.ledger.probes.size > 0) this.#hear(answer, permit, heldAt, nowUs);
     for (const part of parts) this.engine.queue.touch(part.slot);
-    this.engine.queue.run();
+    const atMs = nowUs / 1000;
+    this.engine.emit(() => ({ type: "release", key, atMs, startedAtMs: permit.startedAtMs, outcome: answer.kind }));
     this.engine.onQuiet?.();
+    this.engine.queue.run();
   }
 
   /** Takes back a permit whose answer can change nothing: of a simple key, with nobody cooling down or asking for rest. */
   #releaseSimple(permit: HeldPermit, outcome: Outcome | undefined): boolean {
     if (permit.parts !== undefined || (outcome !== undefined && outcome !== "success")) return false;
     if (this.engine.ledger.cooldowns.size > 0 || this.engine.onQuiet !== undefined) return false;
-    permit.place = ~permit.place;
+    const { ledger } = this.engine;
+    const { slot, startedUs } = permit;
     const nowUs = this.engine.nowUs();
-    if (!this.engine.ledger.loose.isOpen(permit.startedUs, nowUs)) return true;
-    this.engine.ledger.loose.end(permit.slot, permit.startedUs, nowUs);
+    const isOpen = ledger.loose.isOpen(startedUs, nowUs);
+    // Somebody may wait for its place, if the policy has changed since.
+    if (isOpen && ledger.hasFlag(slot, HAS_GATE)) return false;
+    permit.place = ~permit.place;
+    if (isOpen) ledger.loose.end(slot, startedUs, nowUs);
     return true;
   }
 
@@ -90,16 +86,32 @@ export class Settling implements PermitOwner {
     this.engine.ledger.end(part, nowUs, answer.kind === "unused" ? undefined : spent.window);
   }
 
-  #hear(answer: Answer, slot: number, permit: HeldPermit, startedUs: number, nowUs: number): void {
-    const { key } = permit;
-    this.engine.answers.hear(answer, { slot, key, startedUs, nowUs, permit });
-    if (permit.parts === undefined) return;
-    // The other keys learn only that their probe is back.
-    const kind = answer.kind === "unused" ? "unused" : "neutral";
-    for (const part of permit.parts) {
-      if (part.slot !== slot)
-        this.engine.answers.hear({ ...answer, kind }, { slot: part.slot, key, startedUs, nowUs, permit });
+  /** Tells the keys of a permit what was answered. The one that is held hears it all; the others, a success or that their probe is back. */
+  #hear(answer: Answer, permit: HeldPermit, heldAt: number, nowUs: number): void {
+    const { key, startedUs } = permit;
+    const parts = permit.parts ?? [permit];
+    const others: Answer = {
+      ...answer,
+      kind: answer.kind === "unused" || answer.kind === "success" ? answer.kind : "neutral",
+    };
+    parts.forEach((part, index) => {
+      // A permit that lapsed may have lost its rows to other keys: they are found again by name.
+      const slot = this.#rowOf(permit, part, index, nowUs);
+      if (slot === undefined) return;
+      if (index === 0 && answer.kind === "rate_limited") this.engine.books.count(slot, "throttled");
+      this.engine.answers.hear(index === heldAt ? answer : others, { slot, key, startedUs, nowUs, permit });
+    });
+  }
+
+  #rowOf(permit: HeldPermit, part: Taken, index: number, nowUs: number): number | undefined {
+    const { keys, policy, ledger } = this.engine;
+    if (ledger.wasOpen(part, nowUs)) return part.slot;
+    const name = permit.scopeNames[index];
+    if (name === "host") {
+      return permit.key === OVERFLOW_KEY ? undefined : keys.host(permit.key, policy.hostRule(permit.key).rule, nowUs);
     }
+    const rule = name === "intent" || name === "global" ? undefined : policy.scopeRule(name);
+    return rule === undefined ? undefined : keys.scope(scopeRow(name), rule);
   }
 
   #slotOfScope(demand: Demand, scope: string | undefined): number {
@@ -107,7 +119,8 @@ export class Settling implements PermitOwner {
   }
 
   #partOfScope(scopeNames: readonly string[], scope: string | undefined): number {
-    const index = scope === undefined ? 0 : scopeNames.indexOf(scope);
+    // A host that is exempt takes nothing of its scopes, so there is nothing to hold.
+    const index = scope === undefined || scopeNames === EXEMPT_ONLY ? 0 : scopeNames.indexOf(scope);
     if (index >= 0) return index;
     throw new TypeError(`outcome.scope is "${scope}", but the request took only ${scopeNames.join(", ")}.`);
   }

@@ -1,5 +1,5 @@
 import type { Stats, WindowStats } from "../observe/types.js";
-import { type Counts, noCounts } from "./books.js";
+import type { Counts } from "./books.js";
 import type { Engine } from "./engine.js";
 
 /** The `host` of the row that adds up all hosts no longer kept. */
@@ -32,7 +32,7 @@ export function hostStats(engine: Engine, host: string, slot: number, nowUs: num
     return { calls, remaining: Math.max(0, window.count - calls), periodMs: window.perUs / 1000, nextFreeMs };
   });
   const heldUs = Math.max(ledger.cooldowns.get(slot)?.untilUs ?? nowUs, nowUs) - nowUs;
-  return new Snapshot(host, engine.books.read(slot) ?? noCounts(), {
+  return new Snapshot(host, engine.books.read(slot) ?? { ...engine.books.folded }, {
     ...(lastUs === Number.NEGATIVE_INFINITY ? {} : { lastRequestAt: new Date(clock.wall() - (nowUs - lastUs) / 1000) }),
     lastUs,
     inFlight,

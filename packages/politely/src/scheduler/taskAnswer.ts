@@ -21,10 +21,20 @@ function answerIn(value: unknown): Outcome | undefined {
 }
 
 function statusIn(value: object): Outcome | undefined {
-  const { status, headers, response } = value as { status?: unknown; headers?: unknown; response?: unknown };
-  if (typeof status !== "number" || !Number.isInteger(status) || status < 100 || status > 999) return undefined;
-  const usable = headersIn(headers) ?? headersIn((response as { headers?: unknown } | null | undefined)?.headers);
-  return usable === undefined ? { status } : { status, headers: usable };
+  const { status, statusCode, headers, response } = value as Fields;
+  const inner: Fields = typeof response === "object" && response !== null ? response : {};
+  const code = [status, statusCode, inner.status, inner.statusCode].find((each) => each !== undefined);
+  if (typeof code !== "number" || !Number.isInteger(code) || code < 100 || code > 999) return undefined;
+  const usable = headersIn(headers) ?? headersIn(inner.headers);
+  return usable === undefined ? { status: code } : { status: code, headers: usable };
+}
+
+/** Where HTTP clients keep the answer: on the value or error itself, or on its `response`. */
+interface Fields {
+  readonly status?: unknown;
+  readonly statusCode?: unknown;
+  readonly headers?: unknown;
+  readonly response?: unknown;
 }
 
 function headersIn(value: unknown): HeadersLike | undefined {
