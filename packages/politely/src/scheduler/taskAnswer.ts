@@ -23,7 +23,7 @@ function answerIn(value: unknown): Outcome | undefined {
 function statusIn(value: object): Outcome | undefined {
   const { status, statusCode, headers, response } = value as Fields;
   const inner: Fields = typeof response === "object" && response !== null ? response : {};
-  const code = [status, statusCode, inner.status, inner.statusCode].find((each) => each !== undefined);
+  const code = [status, statusCode, inner.status, inner.statusCode].find((each) => typeof each === "number");
   if (typeof code !== "number" || !Number.isInteger(code) || code < 100 || code > 999) return undefined;
   const usable = headersIn(headers) ?? headersIn(inner.headers);
   return usable === undefined ? { status: code } : { status: code, headers: usable };

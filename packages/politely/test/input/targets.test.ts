@@ -33,6 +33,9 @@ const bad: readonly (readonly [string, unknown])[] = [
   ["an object with an empty intent", { host: "example.com", intent: "" }],
   ["an object with scopes that are a string", { host: "example.com", scopes: "proxy:berlin" }],
   ["an object with a scope that is a number", { host: "example.com", scopes: [42] }],
+  ["an object with a control character in its intent", { host: "example.com", intent: "a\nb" }],
+  ["an object with a control character in a scope", { host: "example.com", scopes: ["proxy:\u0000"] }],
+  ["an object with a field nobody knows", { host: "example.com", scope: ["proxy:berlin"] }],
   ["an object with a scope the policy does not know", { host: "example.com", scopes: ["proxy:berlin"] }],
 ];
 
@@ -106,7 +109,7 @@ describe("a target that makes no sense", () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it.each([undefined, "", 42])("a groupBy that gives %j is a TypeError", async (value) => {
+  it.each([undefined, "", 42, "a\nb"])("a groupBy that gives %j is a TypeError", async (value) => {
     const { limiter } = rig({ groupBy: () => value as string });
     expect(await failure(limiter.acquire("https://x.org/"))).toBeInstanceOf(TypeError);
   });

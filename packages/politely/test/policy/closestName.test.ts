@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { closestName } from "../../src/policy/closestName.js";
+import { closeNames, closestName } from "../../src/policy/closestName.js";
 
 it.each([
   ["rat", "rate"],
@@ -13,4 +13,15 @@ it.each([
   ["rate".repeat(1_000), undefined],
 ])("takes %j for %j", (text, name) => {
   expect(closestName(text, ["rate", "minDelay", "window", "concurrency"])).toBe(name);
+});
+
+it.each([
+  ["githbu-rest", ["github-rest"]],
+  ["github", ["github-rest", "github-search"]],
+  ["rest", ["github-rest"]],
+  ["aaaa", ["aaab", "aaac", "aaad"]],
+  ["gi", []],
+  ["zebra", []],
+])("offers for %j the names %j", (text, names) => {
+  expect(closeNames(text, ["github-rest", "github-search", "aaab", "aaac", "aaad", "aaae"])).toEqual(names);
 });

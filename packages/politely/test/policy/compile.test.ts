@@ -150,6 +150,44 @@ describe("compilePolicy", () => {
     expect(compilePolicy().hostIsKey).toBe(true);
   });
 
+  it("bounds the queues of hosts by default, and those that hosts share only where it is written", () => {
+    const intents = { search: { rate: "1/s" }, find: { maxQueue: 7 } } as const;
+    const policy = compilePolicy({
+      hosts: { "x.org": { rate: "1/s", intents } },
+      global: { concurrency: 9 },
+      scopes: { "proxy:*": { concurrency: 1 }, "key:a": { maxQueue: 8 } },
+    });
+    const host = policy.hostRule("x.org");
+    expect([host.rule.maxQueue, policy.hostRule("y.org").rule.maxQueue]).toEqual([100_000, 100_000]);
+    expect([host.intents.get("search")?.maxQueue, host.intents.get("find")?.maxQueue]).toEqual([Infinity, 7]);
+    expect([policy.scopeRule("proxy:a")?.maxQueue, policy.scopeRule("key:a")?.maxQueue]).toEqual([Infinity, 8]);
+    expect(policy.global?.maxQueue).toBe(Infinity);
+    expect(compilePolicy({ global: { maxQueue: 6 } }).global?.maxQueue).toBe(6);
+    expect(compileKeyPolicy({ rate: "1/s" }, "jobs").hostRule("jobs").rule.maxQueue).toBe(100_000);
+  });
+
+  it.each([
+    ["GroupA", "hosts.groupa"],
+    ["groupa", "hosts.groupa"],
+    ["GROUPB", "hosts.groupb"],
+    ["Bücher", "hosts.xn--bcher-kva"],
+    ["7", "hosts.0.0.0.7"],
+    ["GroupC:81", "hosts.groupc:81"],
+    ["One.Shop", "hosts.*.shop"],
+    ["Group A", "default"],
+    ["2130706433", "default"],
+    ["localhost", "localhost"],
+  ])("finds the entry of the key %j of an own groupBy: %s", (key, origin) => {
+    const pace = { rate: "1/s" } as const;
+    const policy = compilePolicy({
+      groupBy: () => key,
+      hosts: { GroupA: pace, groupb: pace, Bücher: pace, "7": pace, "GroupC:81": pace, "*.shop": pace },
+    });
+    const resolved = policy.resolve("https://x.org/");
+    expect(resolved.key).toBe(key);
+    expect(policy.hostRule(resolved.key).origin).toBe(origin);
+  });
+
   it("warns of bursts above a minute of their rate, wherever they are", () => {
     const large = { rate: "1/s", burst: 61 } as const;
     const fine = { rate: "1/s", burst: 60 } as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { compileRule } from "../../src/policy/compileRule.js";
+import { compileRule, compileSharedRule } from "../../src/policy/compileRule.js";
 import type { Limits } from "../../src/policy/types.js";
 
 describe("compileRule", () => {
@@ -68,5 +68,14 @@ describe("compileRule", () => {
       windows: [],
       concurrency: Number.POSITIVE_INFINITY,
     });
+  });
+});
+
+describe("compileSharedRule", () => {
+  it("bounds no queue unless it is written, and differs in nothing else", () => {
+    const maxQueue = Number.POSITIVE_INFINITY;
+    expect(compileSharedRule({ rate: "1/s" })).toEqual({ ...compileRule({ rate: "1/s" }), maxQueue });
+    expect(compileSharedRule({ enabled: false })).toEqual({ ...compileRule({ enabled: false }), maxQueue });
+    expect(compileSharedRule({ maxQueue: 5 }).maxQueue).toBe(5);
   });
 });

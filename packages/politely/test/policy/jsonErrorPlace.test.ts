@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { jsonErrorPlace } from "../../src/policy/jsonErrorPlace.js";
+import { jsonErrorPlace, withoutJsonPlace } from "../../src/policy/jsonErrorPlace.js";
 
 it("runs to the end of every text that is JSON", () => {
   fc.assert(
@@ -22,4 +22,17 @@ it("points at a broken character, or at the beginning of the token it is in", ()
       expect(column).toBeGreaterThan(0);
     }),
   );
+});
+
+it.each([
+  ["Expected property name or '}' in JSON at position 1 (line 1 column 2)", "Expected property name or '}' in JSON"],
+  ["Expected property name or '}' in JSON at position 1", "Expected property name or '}' in JSON"],
+  ["JSON.parse: unexpected character at line 1 column 2 of the JSON data", "JSON.parse: unexpected character"],
+  ["Unexpected end of JSON input", "Unexpected end of JSON input"],
+  [
+    `Unexpected token 'x', "x (line 1 column 2)" is not valid JSON`,
+    `Unexpected token 'x', "x (line 1 column 2)" is not valid JSON`,
+  ],
+])("leaves the engine's own place out of %j", (message, rest) => {
+  expect(withoutJsonPlace(message)).toBe(rest);
 });

@@ -38,6 +38,7 @@ describe("loadPolicy", () => {
   ])("says where %j stops being JSON: %s", (text, place) => {
     expect(problemsOf(text).map(({ path }) => path)).toEqual([""]);
     expect(problemsOf(text)[0].message).toContain(`must be JSON, and stops being it at ${place}`);
+    expect(problemsOf(text)[0].message.match(/column|position/g)).toHaveLength(1);
   });
 
   it.each(["null", "5", '"x"', "[]", "true"])("refuses %s, which is JSON but no policy", (text) => {

@@ -60,7 +60,11 @@ describe("the key of a target", () => {
     [{ host: 5 }, "target.host must be a host name; got 5"],
     [{ url: "https://example.com", host: "example.com" }, "url or host, not both"],
     [{}, "must have url or host"],
-    [[], "must have url or host"],
+    [[], "got an empty list"],
+    [["example.com"], "an object with url or host; got a list of 1"],
+    [{ host: "example.com", scope: ["proxy:berlin"] }, 'must not have a field "scope"; did you mean "scopes"?'],
+    [{ URL: "https://example.com/" }, 'must not have a field "URL"; did you mean "url"?'],
+    [{ host: "example.com", zebra: 1 }, 'field "zebra"; known are url, host, intent, scopes'],
     [undefined, "got undefined"],
     [null, "got null"],
     [5, "got 5"],
@@ -112,6 +116,14 @@ describe("intent and scopes of a target", () => {
     [{ intent: "" }, "target.intent"],
     [{ intent: 5 }, "target.intent"],
     [{ intent: "x".repeat(201) }, "target.intent"],
+    [{ intent: "a\nb" }, 'none of them a control character; got "a\\nb"'],
+    [{ intent: "\u0000" }, "target.intent"],
+    [{ intent: "a\u007f" }, "target.intent"],
+    [
+      { scopes: ["proxy:\n"] },
+      "target.scopes must hold texts of 1 to 200 characters, none of them a control character",
+    ],
+    [{ scopes: ["a\u001fb"] }, "target.scopes must hold"],
     [{ scopes: "proxy" }, "target.scopes must be a list"],
     [{ scopes: Array.from({ length: 17 }, (_, index) => `s${index}`) }, "at most 16"],
     [{ scopes: [""] }, "target.scopes must hold"],
@@ -141,7 +153,7 @@ describe("groupBy", () => {
     expect(seen).toEqual(["https://example.com/a", "http://example.com/", "http://example.com:81/", "https://x.org/"]);
   });
 
-  it.each(["", undefined, 5, null])("is refused when it returns %j", (key) => {
+  it.each(["", undefined, 5, null, "a\nb", "\u0000", "x\u007f"])("is refused when it returns %j", (key) => {
     const grouped = createResolver({ groupBy: () => key as string, portKeys: new Set() });
     expect(() => grouped("example.com")).toThrow(TypeError);
     expect(() => grouped("example.com")).toThrow("groupBy must return");

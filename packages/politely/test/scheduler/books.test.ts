@@ -58,8 +58,17 @@ describe("the books of a host", () => {
     each.fold(other);
     expect(each.foldedHosts).toBe(2);
     expect(each.folded).toEqual({ ...noCounts(), granted: 2, waitedUs: 20_001, delayed: 1, throttled: 3 });
-    each.clearFolded();
+    each.clearFolded(0);
     expect([each.foldedHosts, each.folded]).toEqual([0, noCounts()]);
+  });
+
+  it("begin the folded ones again with those in flight that are counted there", () => {
+    const { books: each, one } = books(true);
+    for (const kind of kinds) each.count(one, kind);
+    each.granted(one, 700, 20_000);
+    each.fold(one);
+    each.clearFolded(3);
+    expect([each.foldedHosts, each.folded]).toEqual([0, { ...noCounts(), granted: 3 }]);
   });
 
   it("begin again with those in flight, as if they had just been granted", () => {

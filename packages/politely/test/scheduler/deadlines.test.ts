@@ -100,7 +100,7 @@ describe("deadlines", () => {
 
   it("know nobody whose waiter is not there yet", () => {
     const deadlines = new Deadlines();
-    deadlines.add(new Terms(5, undefined));
+    deadlines.add(new Terms(5, undefined, true));
     expect(deadlines.nextUs).toBe(never);
   });
 });

@@ -97,24 +97,78 @@ describe("a lane", () => {
   });
 });
 
+describe("the turn of a lane", () => {
+  it("came never, before anybody started or waits", () => {
+    const lane = laneOf("a.example");
+    expect([lane.turnUs, lane.turnSequence]).toEqual([Number.NEGATIVE_INFINITY, 0]);
+  });
+
+  it("came with the first of those who wait, of whatever priority", () => {
+    const lane = laneOf("a.example");
+    lane.add(waiterAt(5, 3), -1);
+    lane.add(waiterAt(5, 4), 2);
+    lane.add(waiterAt(9, 7), 0);
+    expect([lane.turnUs, lane.turnSequence]).toEqual([5, 3]);
+  });
+
+  it("came at its last start, when that was after the first of those who wait came", () => {
+    const lane = laneOf("a.example");
+    lane.add(waiterAt(5, 3), 0);
+    Object.assign(lane, { startUs: 8, startSequence: 6 });
+    expect([lane.turnUs, lane.turnSequence]).toEqual([8, 6]);
+  });
+
+  it("came with the first of those who wait, when nobody has started since", () => {
+    const lane = laneOf("a.example");
+    Object.assign(lane, { startUs: 8, startSequence: 6 });
+    lane.add(waiterAt(9, 7), 0);
+    expect([lane.turnUs, lane.turnSequence]).toEqual([9, 7]);
+  });
+
+  it("is not that of somebody who has left", () => {
+    const lane = laneOf("a.example");
+    const [first, second, third] = [waiterAt(5, 3), waiterAt(6, 4), waiterAt(7, 5)];
+    lane.add(first, 0);
+    lane.add(second, 1);
+    lane.add(third, 0);
+    lane.remove(first);
+    expect([lane.turnUs, lane.turnSequence]).toEqual([6, 4]);
+    lane.remove(second);
+    expect([lane.turnUs, lane.turnSequence]).toEqual([7, 5]);
+    lane.remove(third);
+    expect([lane.turnUs, lane.turnSequence]).toEqual([Number.NEGATIVE_INFINITY, 0]);
+  });
+});
+
 describe("lanes that meet at a key", () => {
+  /** A lane in which one waits, who asked at `askedUs` as the event of that number. */
+  function laneWith({ askedUs = 0, sequence = 0, priority = 0 }): Lane {
+    const lane = laneOf("a.example", { ageingUs });
+    lane.add(waiterAt(askedUs, sequence), priority);
+    return lane;
+  }
+
   it("take turns: the one whose last turn is longest ago goes first", () => {
-    const [early, late] = [laneOf("a", { turnUs: 5 }), laneOf("b", { turnUs: 6 })];
+    const [early, late] = [laneWith({ askedUs: 5, sequence: 2 }), laneWith({ askedUs: 6, sequence: 1 })];
     expect([isLaneBefore(early, late), isLaneBefore(late, early)]).toEqual([true, false]);
+    // Who has just started goes behind the other.
+    Object.assign(early, { startUs: 7, startSequence: 3 });
+    expect([isLaneBefore(early, late), isLaneBefore(late, early)]).toEqual([false, true]);
   });
 
   it("go by the number of the turn when both were at one instant", () => {
-    const [one, two] = [laneOf("a", { turnSequence: 1 }), laneOf("b", { turnSequence: 2 })];
+    const [one, two] = [laneWith({ sequence: 1 }), laneWith({ sequence: 2 })];
     expect([isLaneBefore(one, two), isLaneBefore(two, one)]).toEqual([true, false]);
+    Object.assign(one, { startUs: 0, startSequence: 3 });
+    expect([isLaneBefore(one, two), isLaneBefore(two, one)]).toEqual([false, true]);
   });
 
   it("count a point of their head's priority as one ageing", () => {
-    const [plain, urgent] = [laneOf("a"), laneOf("b", { turnUs: ageingUs - 1 })];
-    plain.add(waiterAt(0, 0), 0);
-    urgent.add(waiterAt(0, 1), 1);
+    const plain = laneWith({});
+    const urgent = laneWith({ askedUs: ageingUs - 1, sequence: 1, priority: 1 });
     expect([urgent.orderUs, isLaneBefore(urgent, plain)]).toEqual([-1, true]);
-    urgent.turnUs += 2;
-    expect(isLaneBefore(urgent, plain)).toBe(false);
+    urgent.startUs = ageingUs + 1;
+    expect([urgent.orderUs, isLaneBefore(urgent, plain)]).toEqual([1, false]);
   });
 });
 

@@ -25,7 +25,7 @@ function counted() {
 }
 
 function someTerms(count: number): Terms[] {
-  return Array.from({ length: count }, () => new Terms(Number.POSITIVE_INFINITY, undefined));
+  return Array.from({ length: count }, () => new Terms(Number.POSITIVE_INFINITY, undefined, false));
 }
 
 describe("signals", () => {

@@ -2,9 +2,9 @@ import { Lane, Terms, Waiter } from "../../src/scheduler/lane.js";
 import { ONE } from "../../src/scheduler/ledger.js";
 
 /** A lane of its own, for a host of that name. */
-export function laneOf(name: string, { ageingUs = 10_000_000, turnUs = 0, turnSequence = 0 } = {}): Lane {
+export function laneOf(name: string, { ageingUs = 10_000_000 } = {}): Lane {
   const spec = { name, key: name, intent: undefined, scopes: [], slots: [0], scopeNames: ["host"] };
-  return new Lane(spec, ageingUs, { us: turnUs, sequence: turnSequence });
+  return new Lane(spec, ageingUs);
 }
 
 /** Somebody who asked then, and waits in no lane yet. */
@@ -25,7 +25,7 @@ export function waiterAt(askedUs: number, sequence: number, terms?: Terms): Wait
 
 /** Terms of somebody who waits in `lane` until that deadline. */
 export function waitingTerms(lane: Lane, deadlineUs: number): Terms {
-  const terms = new Terms(deadlineUs, undefined);
+  const terms = new Terms(deadlineUs, undefined, true);
   lane.add(waiterAt(0, 0, terms), 0);
   return terms;
 }

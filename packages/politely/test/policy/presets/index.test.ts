@@ -13,7 +13,7 @@ describe("presets", () => {
 
   it.each(presets.map((preset) => [preset.id, preset] as const))("%s is valid in all its variants", (id, preset) => {
     for (const limits of [preset.limits, preset.withKey ?? {}, preset.withoutContact ?? {}]) {
-      const policy = compilePolicy({ hosts: { "example.com": limits } });
+      const policy = compilePolicy({ default: {}, hosts: { "example.com": limits } });
       expect(policy.warnings).toEqual([]);
     }
     expect(id).toMatch(/^[a-z0-9-]+$/);
