@@ -14,7 +14,7 @@ export function jsonErrorPlace(text: string): { readonly line: number; readonly 
   return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
 }
 
-/** Drops the place from an engine's message about JSON, in the words of V8, Firefox and Safari, so that it is not said twice. */
+/** Drops the place from an engine's message about JSON, in the words of V8 and Firefox, so that it is not said twice. */
 export function withoutJsonPlace(message: string): string {
   return message
     .replace(/ \(line \d+ column \d+\)$/, "")
