@@ -62,9 +62,8 @@ export class Ledger {
   readonly pauses = new Map<number, number>();
   readonly holds = new Map<number, Holds>();
   readonly profiles = new Profiles();
-  /** What the last `readyAt` found most binding, and which window if it was one. */
+  /** What the last `readyAt` found most binding. */
   binding: LimitKind | undefined;
-  bindingWindow = 0;
   /** How much later than its answer a start may come without anything being lost: what a bucket can still save up. */
   slackUs = 0;
 
@@ -102,9 +101,7 @@ export class Ledger {
     if (rule.gapUs !== 0) at = this.#later(at, this.gapAt(slot), "minDelay");
     if (rule.rateCount !== 0) at = this.#later(at, this.rateAt(slot, cost), "rate");
     for (let index = 0; index < rule.windows.length; index++) {
-      const windowAt = this.windowAt(slot, index, cost, nowUs);
-      if (windowAt > at) this.bindingWindow = index;
-      at = this.#later(at, windowAt, "window");
+      at = this.#later(at, this.windowAt(slot, index, cost, nowUs), "window");
     }
     if (rule.quota !== undefined)
       at = this.#later(at, this.quotas.readyAt(slot, rule.quota, cost.quota, nowUs), "quota");

@@ -36,9 +36,9 @@ describe("a key with several limits", () => {
   it("names the window that takes longest among several", () => {
     const { ledger, slot } = oneKey({ window: ["1/s", "2/min", "3/10s"] });
     ledger.take(slot, ONE, 0);
-    expect([ledger.readyAt(slot, ONE, 5), ledger.bindingWindow]).toEqual([second, 0]);
+    expect([ledger.readyAt(slot, ONE, 5), ledger.binding]).toEqual([second, "window"]);
     ledger.take(slot, ONE, 2 * second);
-    expect([ledger.readyAt(slot, ONE, 2 * second), ledger.bindingWindow]).toEqual([60 * second, 1]);
+    expect([ledger.readyAt(slot, ONE, 2 * second), ledger.binding]).toEqual([60 * second, "window"]);
   });
 
   it("limits nothing when it is turned off, but for a pause", () => {
