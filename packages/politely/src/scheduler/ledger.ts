@@ -356,10 +356,12 @@ export class Ledger {
   #endHold(hold: Hold, atUs: number, units: number | undefined): void {
     const holds = this.#holdsOf(hold.slot);
     holds.remove(hold);
-    if (!hold.isLogged && units !== undefined) {
-      if (units > 0) this.logStart(hold.slot, atUs, units);
+    if (units !== undefined && units > 0 && !hold.isLogged) this.logStart(hold.slot, atUs, units);
+    // Also for a start that was logged before the rule began to count from answers: its gap begins now.
+    if (units !== undefined && this.profileOf(hold.slot).rule.fromAnswer) {
       holds.answeredUs = Math.max(holds.answeredUs, atUs);
-    } else if (holds.count === 0 && holds.answeredUs === Number.NEGATIVE_INFINITY) this.holds.delete(hold.slot);
+    }
+    if (holds.count === 0 && holds.answeredUs === Number.NEGATIVE_INFINITY) this.holds.delete(hold.slot);
   }
 
   /** Counts units in every window of the key. */

@@ -107,6 +107,17 @@ describe("a listener that starts something when a change of limits refuses a wai
 });
 
 describe("debts through a change of limits", () => {
+  it("begin at the answer for a start in flight when gaps come to count from answers", async () => {
+    const { clock, limiter } = rig({ default: { minDelay: "1s", concurrency: 5 } });
+    const permit = granted(limiter.tryAcquire("a.example"));
+    limiter.configure({ default: { minDelay: "1s", concurrency: 5, countFrom: "answer" } });
+    await clock.advance(5_000);
+    permit.release("success");
+    expect(limiter.tryAcquire("a.example")).toBeUndefined();
+    await clock.advance(1_000);
+    expect(limiter.tryAcquire("a.example")).toBeDefined();
+  });
+
   it.each<{ title: string; limits: Limits }>([
     { title: "a bucket", limits: { rate: "1/min", burst: 5 } },
     { title: "a window", limits: { window: "5/h" } },
