@@ -4,6 +4,7 @@ import { compileKeyPolicy, compilePolicy } from "./policy/compile.js";
 import { durationUs } from "./policy/duration.js";
 import type { CompiledPolicy, Limits, PolicyInput } from "./policy/types.js";
 import { LocalKeyLimiter } from "./scheduler/keyLimiter.js";
+import { checkNames } from "./scheduler/knownNames.js";
 import { LocalLimiter } from "./scheduler/limiter.js";
 import { systemClock } from "./scheduler/systemClock.js";
 import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
@@ -85,13 +86,7 @@ function summarise(policy: CompiledPolicy): string {
 }
 
 function checkOptions(options: LimiterOptions): void {
-  if (typeof options !== "object" || options === null)
-    throw new TypeError(`options must be an object; got ${String(options)}.`);
-  for (const name of Object.keys(options)) {
-    if (!KNOWN_OPTIONS.includes(name)) {
-      throw new TypeError(`options has no field "${name}". Known: ${KNOWN_OPTIONS.join(", ")}.`);
-    }
-  }
+  checkNames(options, KNOWN_OPTIONS, "options");
   checkCount(options.maxKeys, "maxKeys", 1);
   checkCount(options.keepStats, "keepStats", 0);
   const { clock, random, logger } = options;

@@ -118,8 +118,6 @@ const PRIORITY_MOST = 1_000_000_000;
 /** Refuses options that make no sense: `TypeError` for a wrong type or name, `RangeError` for a wrong value. */
 export function checkOptions(options: AcquireOptions | undefined): void {
   if (options === undefined) return;
-  if (typeof options !== "object" || options === null)
-    throw new TypeError(`options must be an object; got ${String(options)}.`);
   checkNames(options, KNOWN_OPTIONS, "options");
   const { priority, signal } = options;
   if (priority !== undefined && typeof priority !== "number") {

@@ -1,8 +1,7 @@
 import type { CompiledPolicy, HostRule, ResolvedTarget } from "../policy/types.js";
 import type { AcquireOptions, Target } from "../types.js";
 import { type Keys, OVERFLOW_KEY } from "./keys.js";
-import type { LaneSpec } from "./lane.js";
-import { costAt, type LaneCost } from "./lane.js";
+import { costAt, type LaneCost, type LaneSpec } from "./lane.js";
 import { type Ledger, ONE } from "./ledger.js";
 import { EXEMPT_ONLY } from "./permit.js";
 

@@ -12,8 +12,7 @@ import { Events } from "./events.js";
 import type { Hold } from "./flight.js";
 import { toUs } from "./instant.js";
 import { Keys } from "./keys.js";
-import type { LaneSpec } from "./lane.js";
-import { costAt, type LaneCost, type Waiter } from "./lane.js";
+import { costAt, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import { Ledger, ONE, type Taken } from "./ledger.js";
 import type { HeaderReader } from "./outcome.js";
 import { HeldPermit, HOST_ONLY } from "./permit.js";
@@ -192,7 +191,7 @@ export class Engine {
       this.refresh();
     }
     const hot = this.#hotDemand;
-    if (hot !== undefined && hot.key === target && !this.ledger.hasFlag(hot.slots[0], IS_IDLE)) return hot;
+    if (hot !== undefined && hot.key === target && !this.slab.hasFlag(hot.slots[0], IS_IDLE)) return hot;
     const demand = demandOf(this.policy, this.keys, target, nowUs);
     if (demand.host.exempt) this.options.onExempt(demand.key);
     else if (demand.slots.length === 1 && demand.key === target) this.#hotDemand = demand;
@@ -271,7 +270,7 @@ export class Engine {
     const permit = this.#take(spec, cost, nowUs, waitedUs);
     this.books.granted(slots[0], nowUs, waitedUs);
     for (const slot of slots) {
-      if (this.ledger.hasFlag(slot, HAS_COOLDOWN)) this.answers.started(slot, key, permit);
+      if (this.slab.hasFlag(slot, HAS_COOLDOWN)) this.answers.started(slot, key, permit);
     }
     if (this.events.hasListeners) {
       this.events.emit({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 });

@@ -2,8 +2,7 @@ import type { CooldownState } from "../core/cooldown.js";
 import type { Rule } from "../core/rule.js";
 import type { Cause, LimitKind } from "../observe/types.js";
 import { type Ahead, NOBODY, type SlotCause, slotCauses } from "./causes.js";
-import type { LaneSpec } from "./lane.js";
-import { costAt, type LaneCost } from "./lane.js";
+import { costAt, type LaneCost, type LaneSpec } from "./lane.js";
 import type { Ledger } from "./ledger.js";
 import type { Queue } from "./queue.js";
 

@@ -44,7 +44,7 @@ export class Keys {
   host(key: string, rule: Rule, nowUs: number): number | undefined {
     const known = this.hosts.get(key);
     if (known !== undefined) {
-      if (this.ledger.hasFlag(known, IS_IDLE)) this.#rouse(known);
+      if (this.ledger.slab.hasFlag(known, IS_IDLE)) this.#rouse(known);
       return known;
     }
     // While the shared row owes time, so may this host: it stays there.
@@ -102,7 +102,7 @@ export class Keys {
   }
 
   #owesNothing(slot: number, nowUs: number): boolean {
-    return !this.ledger.hasFlag(slot, HAS_GATE | IS_IDLE) && this.ledger.isFresh(slot, nowUs);
+    return !this.ledger.slab.hasFlag(slot, HAS_GATE | IS_IDLE) && this.ledger.isFresh(slot, nowUs);
   }
 
   #settle(key: string, slot: number): void {
@@ -111,7 +111,7 @@ export class Keys {
       return;
     }
     this.ledger.forget(slot);
-    this.ledger.setFlag(slot, IS_IDLE, true);
+    this.ledger.slab.setFlag(slot, IS_IDLE, true);
     this.#idle.set(slot, key);
     if (this.#idle.size > this.options.keepStats) this.#foldOldest();
   }
@@ -134,12 +134,12 @@ export class Keys {
 
   /** Takes a row that owes time by now out of the idle ones, so that it is not folded away. */
   rouseIfOwing(slot: number, nowUs: number): void {
-    if (this.ledger.hasFlag(slot, IS_IDLE) && !this.ledger.isFresh(slot, nowUs)) this.#rouse(slot);
+    if (this.ledger.slab.hasFlag(slot, IS_IDLE) && !this.ledger.isFresh(slot, nowUs)) this.#rouse(slot);
   }
 
   #rouse(slot: number): void {
     this.#idle.delete(slot);
-    this.ledger.setFlag(slot, IS_IDLE, false);
+    this.ledger.slab.setFlag(slot, IS_IDLE, false);
   }
 
   #makeRoom(nowUs: number): boolean {

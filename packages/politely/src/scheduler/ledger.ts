@@ -327,21 +327,13 @@ export class Ledger {
       this.cooldowns.delete(slot);
       this.probes.delete(slot);
     } else this.cooldowns.set(slot, state);
-    this.setFlag(slot, HAS_COOLDOWN, state !== undefined);
+    this.slab.setFlag(slot, HAS_COOLDOWN, state !== undefined);
   }
 
   setPause(slot: number, untilUs: number | undefined): void {
     if (untilUs === undefined) this.pauses.delete(slot);
     else this.pauses.set(slot, untilUs);
-    this.setFlag(slot, HAS_PAUSE, untilUs !== undefined);
-  }
-
-  setFlag(slot: number, flag: number, isSet: boolean): void {
-    this.slab.setFlag(slot, flag, isSet);
-  }
-
-  hasFlag(slot: number, flag: number): boolean {
-    return this.slab.hasFlag(slot, flag);
+    this.slab.setFlag(slot, HAS_PAUSE, untilUs !== undefined);
   }
 
   #holdsOf(slot: number): Holds {

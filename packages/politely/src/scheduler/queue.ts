@@ -299,7 +299,7 @@ export class Queue {
       if (gate.lanes.size === 1 || (gate.reservedFor !== undefined && isLaneBefore(gate.reservedFor, lane))) continue;
       lane.hasReservation = true;
       gate.reservedFor = lane;
-      this.ledger.setFlag(gate.slot, IS_RESERVED, true);
+      this.ledger.slab.setFlag(gate.slot, IS_RESERVED, true);
     }
   }
 
@@ -309,7 +309,7 @@ export class Queue {
     for (const gate of lane.gates) {
       if (gate.reservedFor !== lane) continue;
       gate.reservedFor = undefined;
-      this.ledger.setFlag(gate.slot, IS_RESERVED, false);
+      this.ledger.slab.setFlag(gate.slot, IS_RESERVED, false);
       this.#wake(gate);
     }
   }
@@ -318,7 +318,7 @@ export class Queue {
     lane.gates = lane.slots.map((slot) => this.#gate(slot));
     for (const gate of lane.gates) {
       gate.lanes.add(lane);
-      this.ledger.setFlag(gate.slot, HAS_GATE, true);
+      this.ledger.slab.setFlag(gate.slot, HAS_GATE, true);
     }
   }
 
@@ -337,7 +337,7 @@ export class Queue {
       if (left.lanes.size > 0) continue;
       if (left.position >= 0) this.#wakeUps.remove(left);
       this.#gates.delete(left.slot);
-      this.ledger.setFlag(left.slot, HAS_GATE, false);
+      this.ledger.slab.setFlag(left.slot, HAS_GATE, false);
     }
   }
 

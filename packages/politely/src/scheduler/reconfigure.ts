@@ -106,9 +106,9 @@ function convertBucket(ledger: Ledger, slot: number, from: Rule, to: Rule, nowUs
   const word = ledger.slab.wordOf(slot);
   const lastUs = ledger.lastUs(slot);
   let owed = 0;
-  if (to.rateCount !== 0 && from.rateCount !== 0) {
+  if (from.rateCount !== 0) {
     owed = rateOwedUnder(rateOwedAt(from.rateCount, words[word + OWED], words[word + SEEN_US], nowUs), from, to);
-  } else if (to.rateCount !== 0 && lastUs !== Number.NEGATIVE_INFINITY) {
+  } else if (lastUs !== Number.NEGATIVE_INFINITY) {
     // The bucket is new, the last start is not: it counts.
     owed = rateOwedAt(to.rateCount, to.ratePerUs, lastUs, nowUs);
   }

@@ -1,6 +1,6 @@
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
 import type { Answer } from "./answers.js";
-import { type Demand, readCost, scopeRow } from "./demand.js";
+import { readCost, scopeRow } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { toUs } from "./instant.js";
 import { OVERFLOW_KEY } from "./keys.js";
@@ -22,7 +22,7 @@ export class Settling implements PermitOwner {
     if (options !== undefined) checkNames(options, ["startedAtMs"], "options");
     const startedUs = readStarted(options?.startedAtMs, nowUs);
     const demand = this.engine.demand(target, nowUs);
-    const slot = this.#slotOfScope(demand, answer.scope);
+    const slot = demand.slots[this.#partOfScope(demand.scopeNames, answer.scope)];
     if (answer.kind === "unused") return;
     for (const each of demand.slots) {
       this.engine.ledger.record(each, ONE, startedUs, nowUs);
@@ -69,7 +69,7 @@ export class Settling implements PermitOwner {
     const nowUs = this.engine.nowUs();
     const isOpen = ledger.loose.isOpen(startedUs, nowUs);
     // Somebody may wait for its place, if the policy has changed since.
-    if (isOpen && ledger.hasFlag(slot, HAS_GATE)) return false;
+    if (isOpen && ledger.slab.hasFlag(slot, HAS_GATE)) return false;
     permit.place = ~permit.place;
     if (isOpen) ledger.loose.end(slot, startedUs, nowUs);
     return true;
@@ -112,10 +112,6 @@ export class Settling implements PermitOwner {
     }
     const rule = name === "intent" || name === "global" ? undefined : policy.scopeRule(name);
     return rule === undefined ? undefined : keys.scope(scopeRow(name), rule);
-  }
-
-  #slotOfScope(demand: Demand, scope: string | undefined): number {
-    return demand.slots[this.#partOfScope(demand.scopeNames, scope)];
   }
 
   #partOfScope(scopeNames: readonly string[], scope: string | undefined): number {
