@@ -111,7 +111,8 @@ export class Queue {
     this.waiting -= 1;
     for (const gate of lane.gates) gate.waiting -= 1;
     if (lane.size === 0) this.#dissolve(lane);
-    else if (wasHead) this.#headChanged(lane);
+    // Among several lanes the one who left may also have been its lane's claim to have come first.
+    else if (wasHead || (lane.gate?.parked.size ?? 0) > 1) this.#headChanged(lane);
   }
 
   /** Takes all lanes apart and puts every waiter where `place` says, in the old order and with the old turns. Call `run` afterwards. */
@@ -278,6 +279,7 @@ export class Queue {
     if (gate.parked.peek() === lane) this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
   }
 
+  /** Puts a lane where it belongs among the others, and looks again, after its head or its claim to a turn has changed. */
   #headChanged(lane: Lane): void {
     const { gate } = lane;
     if (gate === undefined) return;

@@ -32,3 +32,18 @@ describe("the queue of a global limit that names no maxQueue", () => {
     expect(waiting.filter(({ state }) => state === "failed")).toHaveLength(0);
   });
 });
+
+describe("a waiter that leaves from the middle of its lane", () => {
+  it("takes the claim of having come first with it, also when another one stood before it", async () => {
+    const { clock, limiter } = rig({ default: { minDelay: "1s" }, scopes: { "proxy:*": { concurrency: 9 } } });
+    granted(limiter.tryAcquire("c.example"));
+    const abort = new AbortController();
+    track(limiter.acquire("c.example", { priority: -1, signal: abort.signal }));
+    const other = track(limiter.acquire({ host: "c.example", scopes: ["proxy:y"] }));
+    await clock.advance(1);
+    const plain = track(limiter.acquire("c.example"));
+    abort.abort();
+    await clock.advance(5_000);
+    expect([other.value?.startedAtMs, plain.value?.startedAtMs]).toEqual([1_000, 2_000]);
+  });
+});
