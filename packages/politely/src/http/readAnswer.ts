@@ -1,31 +1,78 @@
-import type { HeadersLike } from "../types.js";
-import { readRetryAfterUs } from "./readRetryHeaders.js";
+import { maxDurationUs } from "../policy/duration.js";
+import { type AnyHeaders, collectFields } from "./headers/collectFields.js";
+import { findRates } from "./headers/findRates.js";
+import { readRetryHint } from "./headers/retryHint.js";
+import { ServerClock } from "./headers/serverClock.js";
 
 /** What the headers of an answer ask of the client. */
 export interface AnswerHeaders {
-  /** How long to stay away, in whole microseconds; 0 when nothing is said. */
+  /**
+   * How long to stay away, in whole microseconds; 0 when nothing is said.
+   *
+   * What a retry hint asks for; without one, and with a status that can mean "too many requests", the reset of the bucket
+   * that is empty.
+   */
   readonly retryAfterUs: number;
-  /** A 403 says that nothing of the budget remains. Looked at for that status only. */
+  /** Nothing remains in the bucket that binds. */
   readonly isExhausted: boolean;
+  /** Whole units that remain in the bucket that binds; -1 when nothing is said. */
+  readonly remaining: number;
+  /** When that bucket resets, in whole microseconds from now, rounded up; 0 when nothing is said. */
+  readonly resetUs: number;
+  /** Whole units of that bucket; -1 when nothing is said. */
+  readonly limit: number;
+  /** The length of its window in whole microseconds; 0 when nothing is said. */
+  readonly policyWindowUs: number;
+  /** Where it stands, for people: the field that asks to wait, else the family of the bucket; empty when nothing is said. */
+  readonly field: string;
 }
 
-const remainingNames = ["ratelimit-remaining", "x-ratelimit-remaining", "x-rate-limit-remaining"];
+/** The answer to headers that say nothing. It is always this object. */
+export const nothingSaid: AnswerHeaders = Object.freeze({
+  retryAfterUs: 0,
+  isExhausted: false,
+  remaining: -1,
+  resetUs: 0,
+  limit: -1,
+  policyWindowUs: 0,
+  field: "",
+});
 
-/** Reads what an answer's headers ask for. Never throws; headers that do count as absent. */
-export function readAnswer(headers: HeadersLike, wallMs: number, status: number): AnswerHeaders {
-  return { retryAfterUs: readRetryAfterUs(headers, wallMs), isExhausted: status === 403 && saysNoneRemain(headers) };
+/** With these the site means "too many requests", with 403 only when the headers say more. */
+const limitingStatuses: ReadonlySet<number> = new Set([403, 418, 420, 429, 509, 529]);
+
+/**
+ * Reads what an answer's headers ask for. Never throws; headers that do count as absent. Times are at most 100 years.
+ *
+ * Zero and a past time are no retry hint. With an `Age` above 0 the answer came from a cache: quotas are ignored, and a
+ * retry hint is not, since waiting too long is the smaller mistake.
+ */
+export function readAnswer(headers: AnyHeaders, wallMs: number, status: number): AnswerHeaders {
+  const fields = collectFields(headers);
+  if (fields === undefined) return nothingSaid;
+  const clock = new ServerClock(fields.date, wallMs);
+  const { binding } = findRates(fields, clock, 1_000);
+  const hint = readRetryHint(fields.waits, clock);
+  const isAsked = hint !== undefined && hint.waitUs > 0;
+  if (binding === undefined && !isAsked) return nothingSaid;
+
+  const isExhausted = binding?.remaining === 0;
+  const resetUs = microseconds(binding?.resetMs);
+  return {
+    retryAfterUs: isAsked
+      ? Math.min(hint.waitUs, maxDurationUs)
+      : isExhausted && limitingStatuses.has(status)
+        ? resetUs
+        : 0,
+    isExhausted,
+    remaining: binding?.remaining ?? -1,
+    resetUs,
+    limit: binding?.limit ?? -1,
+    policyWindowUs: microseconds(binding?.policyWindowMs),
+    field: isAsked ? hint.field : (binding?.label ?? ""),
+  };
 }
 
-function saysNoneRemain(headers: HeadersLike): boolean {
-  try {
-    return remainingNames.some((name) => /^\s*0\s*$/.test(String(fieldOf(headers, name))));
-  } catch {
-    return false;
-  }
-}
-
-function fieldOf(headers: HeadersLike, name: string): unknown {
-  if ("get" in headers && typeof headers.get === "function") return headers.get(name);
-  const key = Object.keys(headers).find((each) => each.toLowerCase() === name);
-  return key === undefined ? undefined : (headers as Readonly<Record<string, unknown>>)[key];
+function microseconds(ms: number | undefined): number {
+  return ms === undefined ? 0 : Math.min(ms * 1_000, maxDurationUs);
 }

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseRetryAfter } from "../../src/http/retryAfter.js";
-import cases from "../fixtures/retry-after.json" with { type: "json" };
-import { seeded } from "../laws/seeded.js";
+import { parseRetryAfter } from "../../../src/http/headers/retryAfter.js";
+import cases from "../../fixtures/retry-after.json" with { type: "json" };
+import { seeded } from "../../laws/seeded.js";
 
 const nowMs = Date.UTC(2026, 2, 1);
 const most = Number.MAX_SAFE_INTEGER;

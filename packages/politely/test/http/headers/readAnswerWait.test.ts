@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readRetryAfterUs } from "../../src/http/readRetryHeaders.js";
-import type { HeadersLike } from "../../src/types.js";
-import cases from "../fixtures/retry-after.json" with { type: "json" };
-import { seeded } from "../laws/seeded.js";
+import { readAnswer } from "../../../src/http/readAnswer.js";
+import type { HeadersLike } from "../../../src/types.js";
+import cases from "../../fixtures/retry-after.json" with { type: "json" };
+import { seeded } from "../../laws/seeded.js";
 
 const wallMs = Date.UTC(2026, 2, 1);
 const wallSeconds = wallMs / 1_000;
@@ -14,7 +14,11 @@ function odd(headers: unknown): HeadersLike {
   return headers as HeadersLike;
 }
 
-describe("readRetryAfterUs", () => {
+function readRetryAfterUs(headers: HeadersLike, nowMs: number): number {
+  return readAnswer(headers, nowMs, 200).retryAfterUs;
+}
+
+describe("readAnswer, how long to wait", () => {
   it.each(cases)("reads Retry-After $header from headers of both kinds", ({ header, nowIso, expectMs }) => {
     const us = Math.min((expectMs ?? 0) * 1_000, centuryUs);
     expect(readRetryAfterUs({ "Retry-After": header }, Date.parse(nowIso))).toBe(us);
@@ -36,7 +40,15 @@ describe("readRetryAfterUs", () => {
       odd({ get: (name: string) => (name === "retry-after" ? ["2", 3] : null) }),
       3_000_000,
     ],
-    ["a getter that gives undefined", odd(new Map([["retry-after", "2"]])), 2_000_000],
+    ["a map", odd(new Map([["retry-after", "2"]])), 2_000_000],
+    ["pairs", odd([["Retry-After", "2"]]), 2_000_000],
+    ["a raw list", odd(["Retry-After", "2", "date"]), 2_000_000],
+    ["a raw list of bytes", odd([Buffer.from("Retry-After"), Buffer.from("2")]), 2_000_000],
+    [
+      "a raw list with several lines",
+      odd([Buffer.from("retry-after"), [Buffer.from("2"), Buffer.from("5")]]),
+      5_000_000,
+    ],
   ])("reads %s", (_title, headers, us) => {
     expect(readRetryAfterUs(headers, wallMs)).toBe(us);
   });
@@ -59,7 +71,6 @@ describe("readRetryAfterUs", () => {
     ["nothing", undefined],
     ["text", "retry-after: 5"],
     ["a number", 5],
-    ["pairs", [["retry-after", "5"]]],
   ])("gives 0 for %s", (_title, headers) => {
     expect(readRetryAfterUs(odd(headers), wallMs)).toBe(0);
   });
@@ -94,11 +105,13 @@ describe("readRetryAfterUs", () => {
       return null;
     };
     expect(readRetryAfterUs({ get }, wallMs)).toBe(0);
-    expect(asked).toEqual(["retry-after-ms", "retry-after", "x-retry-after", "x-ratelimit-retry-after"]);
+    expect(asked).toContain("retry-after");
+    expect(asked).not.toContain("date");
+    expect(new Set(asked).size).toBe(asked.length);
   });
 });
 
-describe("readRetryAfterUs, field by field", () => {
+describe("readAnswer, wait field by field", () => {
   it.each<[string, Readonly<Record<string, string | number | string[]>>, number]>([
     ["milliseconds", { "retry-after-ms": "1500" }, 1_500_000],
     ["parts of a millisecond, rounded up", { "Retry-After-Ms": "0.0001" }, 1],
@@ -138,7 +151,7 @@ describe("readRetryAfterUs, field by field", () => {
   });
 });
 
-describe("readRetryAfterUs and the clock of the server", () => {
+describe("readAnswer and the clock of the server", () => {
   // The server's clock is an hour ahead of ours.
   const date = "Sun, 01 Mar 2026 01:00:00 GMT";
   const retryAt = "Sun, 01 Mar 2026 01:00:30 GMT";
@@ -165,7 +178,7 @@ describe("readRetryAfterUs and the clock of the server", () => {
   });
 });
 
-describe("readRetryAfterUs, for any input", () => {
+describe("readAnswer, waits for any input", () => {
   const name = fc.constantFrom(
     "retry-after-ms",
     "Retry-After",
@@ -198,8 +211,10 @@ describe("readRetryAfterUs, for any input", () => {
 
   it("reads the same from a record and from a Headers object", () => {
     const visible = fc.oneof(fc.nat().map(String), fc.stringMatching(/^[ -~]{0,12}$/), fc.constantFrom("5", "0.25"));
+    const fields = fc.uniqueArray(fc.tuple(name, visible), { selector: ([each]) => each.toLowerCase() });
     fc.assert(
-      fc.property(fc.dictionary(name, visible), (record) => {
+      fc.property(fields, (pairs) => {
+        const record = Object.fromEntries(pairs);
         expect(readRetryAfterUs(record, wallMs)).toBe(readRetryAfterUs(new Headers(record), wallMs));
       }),
       seeded(2_000),

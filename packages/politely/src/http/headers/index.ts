@@ -1,0 +1,10 @@
+export type { HeadersLike } from "../../types.js";
+export type { AnyHeaders } from "./collectFields.js";
+export {
+  parseRateLimit,
+  type RateLimit,
+  type RateLimitBucket,
+  type RateLimitOptions,
+} from "./parseRateLimit.js";
+export type { QuotaPolicy } from "./quotaPolicy.js";
+export { parseRetryAfter } from "./retryAfter.js";
