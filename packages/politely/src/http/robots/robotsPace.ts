@@ -1,0 +1,59 @@
+import type { DailyHours, RequestRate } from "./pacingValues.js";
+
+/** What a robots.txt asks of the pace; see `Robots`. */
+export interface RobotsPace {
+  readonly crawlDelaySec: number | null;
+  readonly requestRate: RequestRate | null;
+}
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+
+/**
+ * Says how long it is until the hours open, in whole milliseconds, rounded up; 0 when `wallMs` is within them, and for null.
+ *
+ * The start belongs to the hours, the end does not. An end before the start is on the next day. Equal start and end are the whole day, and
+ * an end of 2359 is the end of the day. `wallMs` is in milliseconds since 1970; throws `RangeError` when it is no time.
+ */
+export function msUntilOpen(hours: DailyHours | null, wallMs: number): number {
+  if (hours === null) return 0;
+  const sinceStart = msSinceStart(hours, wallMs);
+  return sinceStart < msOpen(hours) ? 0 : Math.ceil(dayMs - sinceStart);
+}
+
+/**
+ * Says which gap between two starts a robots.txt asks for at `wallMs`, in whole milliseconds, rounded up; 0 when it asks for none.
+ *
+ * Of Crawl-delay and Request-rate the longer gap counts. A Request-rate with hours counts within them only; see `msUntilOpen`. Requests that
+ * come one gap apart never exceed the rate. `wallMs` is in milliseconds since 1970; throws `RangeError` when it is no time.
+ */
+export function robotsGapMs({ crawlDelaySec, requestRate }: RobotsPace, wallMs: number): number {
+  const delayMs = roundUp((crawlDelaySec ?? 0) * 1_000);
+  if (requestRate === null) return delayMs;
+  const { requests, seconds, start, end } = requestRate;
+  const isNow = start === undefined || end === undefined || msUntilOpen({ start, end }, wallMs) === 0;
+  return isNow ? Math.max(delayMs, roundUp((seconds * 1_000) / requests)) : delayMs;
+}
+
+function msSinceStart({ start }: DailyHours, wallMs: number): number {
+  if (!Number.isFinite(wallMs)) {
+    throw new RangeError(`wallMs must be a time in milliseconds since 1970; got ${wallMs}.`);
+  }
+  const since = (wallMs - minuteOf(start) * minuteMs) % dayMs;
+  return since < 0 ? since + dayMs : since;
+}
+
+function msOpen({ start, end }: DailyHours): number {
+  const endMinute = end === "2359" ? 1_440 : minuteOf(end);
+  const minutes = (endMinute - minuteOf(start) + 1_440) % 1_440;
+  return (minutes === 0 ? 1_440 : minutes) * minuteMs;
+}
+
+function minuteOf(time: string): number {
+  return Number(time.slice(0, 2)) * 60 + Number(time.slice(2));
+}
+
+/** Rounds up to a whole millisecond, but not for the last digits of a binary fraction: 0.07 s are 70 ms and not 71. */
+function roundUp(ms: number): number {
+  return Math.min(Math.ceil(ms - ms * 2 ** -50), Number.MAX_SAFE_INTEGER);
+}
