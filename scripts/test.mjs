@@ -22,9 +22,10 @@ const failed = runSteps([
     run: () => ["packages/politely/test", "bench", "examples", "scripts", "."].map(types).every(Boolean),
   },
   { name: "lint", needs: "install", run: () => script("lint.mjs") },
+  { name: "servers", needs: "install", run: () => script("servers.mjs") },
   {
     name: "tests",
-    needs: "install",
+    needs: "servers",
     run: () =>
       tool("vitest", [
         "run",

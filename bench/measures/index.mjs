@@ -1,5 +1,7 @@
 // @ts-check
 import { acquire } from "./acquire.mjs";
+import { fetchOverhead } from "./fetch.mjs";
+import { headers } from "./headers.mjs";
 import { hosts } from "./hosts.mjs";
 import { memory } from "./memory.mjs";
 import { pacing } from "./pacing.mjs";
@@ -8,4 +10,4 @@ import { waiters } from "./waiters.mjs";
 import { window } from "./window.mjs";
 
 /** @type {readonly import("./types.d.ts").Measure[]} */
-export const measures = [tryacquire, hosts, acquire, memory, waiters, window, pacing];
+export const measures = [tryacquire, hosts, acquire, memory, waiters, window, pacing, fetchOverhead, headers];

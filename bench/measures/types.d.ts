@@ -77,6 +77,8 @@ export interface Rival {
   tryOne(options: object): () => boolean;
   tryMany(options: object): (host: string) => boolean;
   awaited(options: object): () => Promise<unknown>;
+  /** The standard fetch, paced with 1,000,000/s and concurrency 64 on 127.0.0.1. */
+  fetching(options: object): (url: string) => Promise<Response>;
   /** Makes one start on each host and gives whatever remembers it. */
   hold(hosts: readonly string[], options: object): unknown;
   /** Each call of the answer waits its turn and then runs `onStart` with the instant of its start. */

@@ -21,14 +21,14 @@ The second caller does it in three lines:
 
   import { politely } from "politely";
   const polite = politely({ hosts: { "127.0.0.1": { window: "5/s", countFrom: "answer" } } });
-  const response = await polite.run(url, () => fetch(url));
+  const response = await polite.fetch(url);
 
 The first 5 pages go at once. ${REQUESTS} pages at 5 a second cannot take less than ${REQUESTS / 5 - 1} s.
 `);
 
 // Counting from the answer keeps the site's own count within 5, too, however long a request is on its way.
 const polite = politely({ hosts: { "127.0.0.1": { window: "5/s", countFrom: "answer" } } });
-const paced = await visit("With Politely", (url) => polite.run(url, () => fetch(url)));
+const paced = await visit("With Politely", (url) => polite.fetch(url));
 
 await polite.close();
 site.close();

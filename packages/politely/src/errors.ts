@@ -45,6 +45,21 @@ export class ClosedError extends PolitelyError {
   }
 }
 
+/** The site's robots.txt does not allow the URL, or could not be had. Nothing was sent to it, and nothing was taken. */
+export class RobotsError extends PolitelyError {
+  override readonly name = "RobotsError";
+  readonly code = "POLITELY_ROBOTS";
+
+  constructor(
+    readonly key: string,
+    readonly url: string,
+    /** Which line of the robots.txt says so, or why there is none. */
+    readonly reason: string,
+  ) {
+    super(`robots.txt of "${key}" does not allow ${url}: ${reason}. Leave it out, or turn http.robots off.`);
+  }
+}
+
 /** One thing that is wrong with a policy, and where: `hosts["x.org"].rate` say. */
 export interface PolicyProblem {
   readonly path: string;

@@ -1,14 +1,15 @@
 export type { PolicyProblem } from "./errors.js";
-export { ClosedError, DeadlineError, PolicyError, PolitelyError, QueueFullError } from "./errors.js";
+export { ClosedError, DeadlineError, PolicyError, PolitelyError, QueueFullError, RobotsError } from "./errors.js";
 export type { Cause, Explanation, LimiterEvent, LimitKind, Stats, WindowStats } from "./observe/types.js";
 export { loadPolicy } from "./policy/loadPolicy.js";
-export type { HostLimits, HttpPolicy, Limits, PolicyInput } from "./policy/types.js";
+export type { HostLimits, HttpPolicy, Limits, PolicyInput, RetryPolicy } from "./policy/types.js";
 export { limit, politely } from "./politely.js";
 export type {
   AcquireOptions,
   Clock,
   Decision,
   Duration,
+  FetchOptions,
   HeadersLike,
   KeyLimiter,
   Limiter,
@@ -17,6 +18,7 @@ export type {
   Outcome,
   OutcomeKind,
   Permit,
+  PoliteRequestInit,
   Rate,
   RecordOptions,
   ReleaseOptions,

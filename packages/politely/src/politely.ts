@@ -1,3 +1,5 @@
+import { connectHttp } from "./http/connectHttp.js";
+import { exchangeOf, registerExchange } from "./http/exchange.js";
 import { readAnswer } from "./http/readAnswer.js";
 import { logEvents } from "./observe/log.js";
 import { compileKeyPolicy, compilePolicy } from "./policy/compile.js";
@@ -9,7 +11,7 @@ import { LocalLimiter } from "./scheduler/limiter.js";
 import { systemClock } from "./scheduler/systemClock.js";
 import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
 
-const KNOWN_OPTIONS = ["clock", "logger", "maxKeys", "keepStats", "ageing", "random"];
+const KNOWN_OPTIONS = ["clock", "logger", "maxKeys", "keepStats", "ageing", "random", "fetch"];
 const KEY = "limit";
 
 /** Makes a limiter for any number of hosts, with its state in this process. Throws `PolicyError` listing every problem of the policy. */
@@ -23,10 +25,12 @@ export function limit(limits: Limits, options?: LimiterOptions): KeyLimiter {
   let next = limits;
   const compile = (): CompiledPolicy => compileKeyPolicy(next, KEY);
   const limiter = makeLimiter(compile(), compile, options);
-  return new LocalKeyLimiter(limiter, KEY, (changed) => {
+  const keyLimiter = new LocalKeyLimiter(limiter, KEY, (changed) => {
     next = changed;
     limiter.configure({});
   });
+  registerExchange(keyLimiter, exchangeOf(limiter, "limit"));
+  return keyLimiter;
 }
 
 function makeLimiter(
@@ -36,25 +40,29 @@ function makeLimiter(
 ): LocalLimiter {
   checkOptions(options);
   const { logger, keepStats = 100_000, maxKeys = 1_000_000 } = options;
+  const clock = options.clock ?? systemClock();
+  const random = options.random ?? Math.random;
   const told = new Set<string>();
   const limiter = new LocalLimiter({
-    clock: options.clock ?? systemClock(),
+    clock,
     policy,
     compile,
     maxKeys,
     keepStats,
     ageingUs: options.ageing === undefined ? 10_000_000 : durationUs(options.ageing, "ageing"),
-    random: options.random ?? Math.random,
+    random,
     readMaxWait: (value) => durationUs(value, "maxWait", { allowZero: true, allowInfinity: true }),
     readPause: (value) => durationUs(value, "duration", { allowInfinity: true }),
     readHeaders: readAnswer,
     summarise,
+    fetch: (input, init) => fetch(input, init),
     onExempt: (key) => {
       if (logger === undefined || told.size >= 100 || told.has(key)) return;
       told.add(key);
       quietly(() => logger.info?.(`politely: ${key}: disabled (localhost)`));
     },
   });
+  const fetch = connectHttp(limiter, { clock, random, send: options.fetch });
   if (logger !== undefined) {
     limiter.subscribe(logEvents(logger));
     quietly(() => logger.info?.(`politely: ${summarise(policy)}`));
@@ -89,12 +97,14 @@ function checkOptions(options: LimiterOptions): void {
   checkNames(options, KNOWN_OPTIONS, "options");
   checkCount(options.maxKeys, "maxKeys", 1);
   checkCount(options.keepStats, "keepStats", 0);
-  const { clock, random, logger } = options;
+  const { clock, random, logger, fetch } = options;
   if (logger !== undefined && (typeof logger !== "object" || logger === null)) {
     throw new TypeError(`logger must be an object with debug, info or warn; got ${String(logger)}.`);
   }
   if (random !== undefined && typeof random !== "function")
     throw new TypeError(`random must be a function; got ${String(random)}.`);
+  if (fetch !== undefined && typeof fetch !== "function")
+    throw new TypeError(`fetch must be a function; got ${String(fetch)}.`);
   for (const method of ["now", "wall", "setTimer", "clearTimer"] as const) {
     if (clock === undefined || typeof clock?.[method] === "function") continue;
     throw new TypeError(`clock must be an object with now, wall, setTimer and clearTimer; ${method} is missing.`);

@@ -43,6 +43,21 @@ export interface AcquireOptions {
   readonly cost?: number | Readonly<Record<string, number>> | undefined;
 }
 
+/** How one call of `fetch` is paced. */
+export interface FetchOptions extends Omit<AcquireOptions, "signal"> {
+  /** What the request is for. Limits under `intents` of the host's rule come on top of the host's own. */
+  readonly intent?: string | undefined;
+  /** Further keys that are counted too; each must match an entry of `scopes` in the policy. */
+  readonly scopes?: readonly string[] | undefined;
+  /** The longest from the grant to the last byte; time in the queue does not count. Then it fails with a `TimeoutError`. Default: no bound. */
+  readonly timeout?: Duration | undefined;
+}
+
+/** What `fetch` takes, and how the limiter should treat it. */
+export interface PoliteRequestInit extends RequestInit {
+  readonly politely?: FetchOptions;
+}
+
 /** How a request ended, in one word. `"unused"` means it was never sent. */
 export type OutcomeKind = "success" | "rate_limited" | "server_error" | "timeout" | "unused";
 
@@ -87,6 +102,11 @@ export interface Permit extends Disposable {
    * other starts allow. Without an outcome nothing is learned.
    */
   release(outcome?: Outcome, options?: ReleaseOptions): void;
+  /**
+   * Reports the answer while the place is kept: a 429 holds the host as soon as its headers are there, though the body
+   * goes on. Release without an outcome afterwards. Does nothing once released; `"unused"` is for `release` only.
+   */
+  report(outcome: Outcome): void;
 }
 
 /** The answer of `check`. `waitMs` is 0 exactly when `proceed` is true. */
@@ -133,6 +153,8 @@ export interface LimiterOptions {
   readonly ageing?: Duration;
   /** Numbers from 0 up to but not including 1, for jitter. Default `Math.random`. */
   readonly random?: () => number;
+  /** What sends the requests of `fetch`. Default the global `fetch` at the time of each call. */
+  readonly fetch?: (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 }
 
 /** What `reset` forgets. `"pacing"`: gap, rate and windows. `"stats"`: the statistics. `"all"`: these, quotas, cooldowns and pauses too. */
@@ -167,6 +189,14 @@ export interface Limiter {
     target: Target | ((...args: Args) => Target),
     fn: (this: This, ...args: Args) => T | PromiseLike<T>,
   ): (this: This, ...args: Args) => Promise<T>;
+  /**
+   * The standard `fetch`, paced and listening: waits its turn at the host of the URL and of each redirect, hears what the
+   * site answers, and keeps its place until the last byte has arrived. `init.politely` says how it waits.
+   *
+   * A body that nobody reads is read ahead up to 1 MiB, so that a small one frees its place by itself; a larger one keeps
+   * it until it is read or cancelled, at most for `maxHold`. Rejects as `fetch` and `acquire` do, and with `RobotsError`.
+   */
+  fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response>;
   /** A copy of one host's statistics; undefined when it was never seen, or folded away. */
   stats(target: Target): Stats | undefined;
   /** All kept hosts, and one row for the folded ones if there are any. */
@@ -203,6 +233,8 @@ export interface KeyLimiter {
   wrap<This, Args extends unknown[], T>(
     fn: (this: This, ...args: Args) => T | PromiseLike<T>,
   ): (this: This, ...args: Args) => Promise<T>;
+  /** The standard `fetch`, paced by this key whatever the host. */
+  fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response>;
   /** Zeros before the first request. */
   stats(): Stats;
   explain(): Explanation;

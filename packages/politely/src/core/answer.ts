@@ -4,12 +4,11 @@ export type AnswerKind = "success" | "rate_limited" | "server_error" | "timeout"
 /**
  * What a status means.
  *
- * `isToldToWait` is true when the answer carries a usable Retry-After, or says that nothing of a budget remains: it turns a
- * 503 and a 403 into "too many requests".
+ * A usable Retry-After turns a 503 and a 403 into "too many requests"; a budget of which nothing remains does so with a 403.
  */
-export function statusMeaning(status: number, isToldToWait: boolean): AnswerKind {
+export function statusMeaning(status: number, hasRetryAfter: boolean, isExhausted: boolean): AnswerKind {
   if (status === 429 || status === 418 || status === 420 || status === 509 || status === 529) return "rate_limited";
-  if ((status === 503 || status === 403) && isToldToWait) return "rate_limited";
+  if ((status === 503 && hasRetryAfter) || (status === 403 && (hasRetryAfter || isExhausted))) return "rate_limited";
   if (status >= 500 || status === 408) return "server_error";
   if (status >= 200 && status < 400) return "success";
   return "neutral";

@@ -27,6 +27,8 @@ export interface Rule {
   /** Infinity: no bound. */
   readonly maxQueue: number;
   readonly maxHoldUs: number;
+  /** Undefined: answers change nothing but cooldowns. */
+  readonly adaptive: AdaptiveRule | undefined;
   /** As written in the policy, for messages: `"1/s"`, burst and all. */
   readonly text: RuleText;
 }
@@ -53,6 +55,14 @@ export interface BackoffRule {
   readonly maxUs: number;
   /** 0: none. 0.5: up to half as long again. */
   readonly jitter: number;
+}
+
+/** How far a key may be slowed down by what its site answers. */
+export interface AdaptiveRule {
+  /** The mean time between starts that gap, rate and windows allow, whichever is longest: full speed. 0: they allow any. */
+  readonly baseUs: number;
+  /** The longest gap that may be asked for. 0: 64 times the base, at most a minute. Never counts below the base. */
+  readonly slowestUs: number;
 }
 
 /** How each limit was written, for reasons people read. Undefined where it is not set. */

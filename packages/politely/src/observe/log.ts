@@ -21,11 +21,8 @@ export function logEvents(logger: Logger): (event: LimiterEvent) => unknown {
       }
       case "warn":
         return logger.warn?.(`politely: ${event.key}: ${event.message}`);
-      case "expire": {
-        if (event.what === "waiter") return undefined;
-        const held = seconds(event.afterMs);
-        return logger.warn?.(`politely: ${event.key}: a permit was not released in ${held}, its place is free again`);
-      }
+      // A permit that expires is told of by a warning as well.
+      case "expire":
       case "probe":
       case "release":
       case "refuse":

@@ -7,6 +7,9 @@ export type LimitKind =
   | "concurrency"
   | "cooldown"
   | "probe"
+  | "headers"
+  | "robots"
+  | "adaptive"
   | "pause"
   | "queue"
   | "reserved";
@@ -22,7 +25,7 @@ export interface Cause {
   readonly waitMs: number;
   /** The cause as a sentence, with numbers. */
   readonly message: string;
-  /** For a cooldown: what was answered to cause it, `"429, Retry-After 30 s"` say. */
+  /** What was answered or read to cause it, `"429, Retry-After 30 s"` say. For cooldowns and what headers, robots.txt or `adaptive` ask. */
   readonly because?: string;
 }
 
@@ -96,7 +99,7 @@ export interface WindowStats {
  * Something that happened. `atMs` is the limiter's monotonic clock.
  *
  * `cancel`: the caller's signal or `cancelWaiting`. `expire`: a waiter reached its deadline, or a permit its `maxHold`
- * (`what` tells which). `evict`: an idle host's statistics were folded away. `warn`: something a person should look at.
+ * (`what` tells which; a permit's comes with a `warn`). `evict`: an idle host's statistics were folded away. `warn`: something a person should look at.
  */
 export type LimiterEvent =
   | {

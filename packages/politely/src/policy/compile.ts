@@ -1,8 +1,10 @@
 import type { Rule } from "../core/rule.js";
 import { PolicyError, type PolicyProblem } from "../errors.js";
 import { compileRule, compileSharedRule, offRule } from "./compileRule.js";
+import { findGrouping, type Grouping } from "./groupings.js";
 import { isLocalhost, plainHostEnd, readHost, withoutPort } from "./host.js";
 import { addPattern, createPatternTable, findPattern, type PatternTable, readHostPattern } from "./hostPattern.js";
+import { compileHttp, plainHttp } from "./httpRules.js";
 import { collector, findPreset, type Preset, presets } from "./presets/index.js";
 import { unwrap } from "./reading.js";
 import { limitsShape, policyShape } from "./schema.js";
@@ -31,7 +33,7 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
   const fallback = defaultRule(input);
   const isLocalhostExempt = input.localhost !== "limited";
   const portKeys = new Set([...own.exact.keys()].filter((key) => withoutPort(key) !== key));
-  const groupBy = typeof input.groupBy === "function" ? input.groupBy : undefined;
+  const groupBy = groupingOf(input.groupBy);
   const beyondOwn = (name: string, host: string, key: string): HostRule =>
     findPattern(known, name, host) ??
     // By the key as it is: a group named by a number such as 2130706433 must not pass for the address 127.0.0.1.
@@ -48,6 +50,11 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
     global: input.global === undefined ? undefined : compileSharedRule(input.global),
     resolve: createResolver({ groupBy, portKeys }),
     hostIsKey: groupBy === undefined,
+    http: compileHttp(input.http),
+    contactWantedBy(key) {
+      const name = groupBy === undefined ? key : comparedName(key);
+      return findPattern(known, name, withoutPort(name))?.contactWantedBy;
+    },
     warnings: warningsOfPolicy(input, (text) => {
       const { name } = unwrap(readHostPattern(text), "host");
       return beyondOwn(name, withoutPort(name), name);
@@ -67,8 +74,19 @@ export function compileKeyPolicy(limits: Limits, key: string): CompiledPolicy {
     global: undefined,
     resolve: () => resolved,
     hostIsKey: true,
+    http: plainHttp,
+    contactWantedBy: () => undefined,
     warnings: warningsOfLimits(limits, ""),
   };
+}
+
+function groupingOf(groupBy: PolicyInput["groupBy"]): Grouping | undefined {
+  if (typeof groupBy === "function") return groupBy;
+  if (groupBy !== "domain") return undefined;
+  const grouping = findGrouping(groupBy);
+  if (grouping !== undefined) return grouping;
+  const message = 'is "domain", which needs the list of public suffixes; add import "politely/domains" to the program';
+  throw new PolicyError([{ path: "groupBy", message }]);
 }
 
 function throwIfAny(problems: readonly PolicyProblem[]): void {
@@ -93,15 +111,20 @@ function ownTable(input: PolicyInput): PatternTable<HostRule> {
   return table;
 }
 
-function presetTable(input: PolicyInput): PatternTable<HostRule> {
-  const table = createPatternTable<HostRule>();
-  for (const { id, hosts, limits } of chosenPresets(input.presets)) {
-    const rule = compileHostRule(limits, `presets.${id}`);
+/** A host's rule from a preset, and which preset wants to know how to reach the caller. */
+type PresetRule = HostRule & { readonly contactWantedBy: string | undefined };
+
+function presetTable(input: PolicyInput): PatternTable<PresetRule> {
+  const table = createPatternTable<PresetRule>();
+  for (const { id, hosts, limits, requiresContact } of chosenPresets(input.presets)) {
+    const contactWantedBy = requiresContact ? id : undefined;
+    const rule = { ...compileHostRule(limits, `presets.${id}`), contactWantedBy };
     for (const host of hosts) addPattern(table, unwrap(readHostPattern(host), "host"), rule);
   }
   if (namesCollector(input)) {
     for (const [text, limits] of entriesOf(collector.policy.hosts)) {
-      addPattern(table, unwrap(readHostPattern(text), "host"), compileHostRule(limits, `presets.${collector.id}`));
+      const rule = { ...compileHostRule(limits, `presets.${collector.id}`), contactWantedBy: undefined };
+      addPattern(table, unwrap(readHostPattern(text), "host"), rule);
     }
   }
   return table;

@@ -1,6 +1,7 @@
-import type { BackoffRule, Rule } from "../core/rule.js";
-import { durationUs, formatDuration } from "./duration.js";
-import { readRate, readRefill, readWindow } from "./rate.js";
+import type { AdaptiveRule, BackoffRule, Rule, WindowRule } from "../core/rule.js";
+import type { Rate } from "../types.js";
+import { durationUs, formatDuration, maxDurationUs } from "./duration.js";
+import { type Refill, readRate, readRefill, readWindow } from "./rate.js";
 import { unwrap } from "./reading.js";
 import type { Limits } from "./types.js";
 
@@ -30,6 +31,7 @@ export const offRule: Rule = {
   maxWaitUs: Number.POSITIVE_INFINITY,
   maxQueue: defaultMaxQueue,
   maxHoldUs: defaultMaxHoldUs,
+  adaptive: undefined,
   text: { minDelay: undefined, rate: undefined, windows: [], quota: undefined, concurrency: undefined },
 };
 
@@ -49,11 +51,13 @@ export function compileSharedRule(limits: Limits): Rule {
 
 function compileWith(limits: Limits, maxQueueIfNone: number): Rule {
   if (limits.enabled === false) return { ...offRule, maxQueue: maxQueueIfNone };
-  const gapUs = durationUs(limits.minDelay ?? 0, "minDelay", { allowZero: true });
+  const fastest = compileFastest(limits);
+  const gapUs = Math.max(durationUs(limits.minDelay ?? 0, "minDelay", { allowZero: true }), fastest.gapUs);
   const burst = limits.rate === undefined ? 1 : (limits.burst ?? 1);
   const rate = limits.rate === undefined ? undefined : unwrap(readRate(limits.rate), "rate");
   const refill = rate === undefined ? { rateCount: 0, ratePerUs: 0 } : unwrap(readRefill(rate), "rate");
-  const windows = asList(limits.window).map((window) => unwrap(readRate(window), "window"));
+  const written = asList(limits.window).map((window) => unwrap(readRate(window), "window"));
+  const windows = written.map((window) => unwrap(readWindow(window), "window"));
   const quota = limits.quota === undefined ? undefined : { timeZone: "UTC", ...withoutUndefined(limits.quota) };
 
   return {
@@ -61,7 +65,7 @@ function compileWith(limits: Limits, maxQueueIfNone: number): Rule {
     gapUs,
     ...refill,
     burst,
-    windows: windows.map((window) => unwrap(readWindow(window), "window")),
+    windows,
     quota,
     concurrency: limits.concurrency ?? Number.POSITIVE_INFINITY,
     fromAnswer: limits.countFrom === "answer",
@@ -73,10 +77,11 @@ function compileWith(limits: Limits, maxQueueIfNone: number): Rule {
     }),
     maxQueue: limits.maxQueue ?? maxQueueIfNone,
     maxHoldUs: limits.maxHold === undefined ? defaultMaxHoldUs : durationUs(limits.maxHold, "maxHold"),
+    adaptive: compileAdaptive(limits.adaptive, { gapUs, refill, windows }),
     text: {
-      minDelay: gapUs === 0 ? undefined : formatDuration(gapUs),
+      minDelay: gapUs === 0 ? undefined : formatDuration(gapUs) + (gapUs === fastest.gapUs ? fastest.text : ""),
       rate: rate === undefined ? undefined : rate.text + (burst === 1 ? "" : ` burst ${burst}`),
-      windows: windows.map(({ text }) => text),
+      windows: written.map(({ text }) => text),
       quota: quota === undefined ? undefined : `${quota.count}/${quota.per} ${quota.timeZone}`,
       concurrency: limits.concurrency === undefined ? undefined : String(limits.concurrency),
     },
@@ -97,6 +102,37 @@ function compileBackoff(backoff: NonNullable<Limits["backoff"]>): BackoffRule {
 function compileCooldown(cooldown: Limits["cooldown"]): readonly number[] {
   if (cooldown === undefined) return defaultCooldownUs;
   return asList(cooldown).map((step) => durationUs(step, "cooldown", { allowZero: true }));
+}
+
+/** The gap that `adaptive.max` asks for at all times, bursts included; 0 when there is none. */
+function compileFastest({ adaptive }: Limits): { readonly gapUs: number; readonly text: string } {
+  if (typeof adaptive !== "object" || adaptive.max === undefined) return { gapUs: 0, text: "" };
+  const { text } = unwrap(readRate(adaptive.max), "adaptive.max");
+  return { gapUs: intervalOf(adaptive.max, "adaptive.max"), text: ` (adaptive.max ${text})` };
+}
+
+/** What sets the pace of an entry. A quota does not: it may be spent as fast as the rest allows. */
+interface Pace {
+  readonly gapUs: number;
+  readonly refill: Refill;
+  readonly windows: readonly WindowRule[];
+}
+
+function compileAdaptive(adaptive: Limits["adaptive"], { gapUs, refill, windows }: Pace): AdaptiveRule | undefined {
+  if (adaptive === undefined || adaptive === false) return undefined;
+  const min = adaptive === true ? undefined : adaptive.min;
+  const baseUs = Math.max(
+    gapUs,
+    refill.rateCount === 0 ? 0 : Math.ceil(refill.ratePerUs / refill.rateCount),
+    ...windows.map(({ count, perUs }) => Math.ceil(perUs / count)),
+  );
+  return { baseUs, slowestUs: min === undefined ? 0 : intervalOf(min, "adaptive.min") };
+}
+
+/** The mean time between two starts at a rate. */
+function intervalOf(rate: Rate, name: string): number {
+  const { rateCount, ratePerUs } = unwrap(readRefill(unwrap(readRate(rate), name)), name);
+  return Math.min(maxDurationUs, Math.ceil(ratePerUs / rateCount));
 }
 
 function asList<Entry>(value: Entry | readonly Entry[] | undefined): readonly Entry[] {

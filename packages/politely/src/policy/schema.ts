@@ -23,12 +23,7 @@ const anyTime: DurationShape = { kind: "duration", allowZero: true };
 const anyWait: DurationShape = { kind: "duration", allowZero: true, allowInfinity: true };
 const units: NumberShape = { kind: "number", isWhole: true, min: 1, max: maxUnits };
 
-/** What groups hosts in a policy. To bring in `"domain"`, move it from `later` to `options`. */
-const grouping: ChoiceShape = {
-  kind: "choice",
-  options: ["host"],
-  later: { domain: 'grouping by registrable domain comes with a later version; use "host" until then' },
-};
+const grouping: ChoiceShape = { kind: "choice", options: ["host", "domain"] };
 
 const headerText: TextShape = {
   kind: "text",
@@ -164,12 +159,12 @@ const http: ObjectShape = {
             kind: "object",
             fields: {
               userAgent: { shape: headerText, about: "The name to look for in robots.txt." },
-              maxAge: { shape: anyTime, about: "How long a robots.txt is kept." },
+              maxAge: { shape: anyTime, about: "How long a robots.txt is kept. Default and at most a day." },
             },
           },
         ],
       },
-      about: "Whether robots.txt is obeyed.",
+      about: "Whether robots.txt is obeyed. Default false.",
     },
     retry: {
       shape: {
@@ -187,14 +182,44 @@ const http: ObjectShape = {
               min: 1,
               max: 32,
             },
-            about: "Which methods may be sent again.",
+            about: "Which methods may be sent again. Default the safe ones.",
           },
-          maxWait: { shape: anyWait, about: "The longest wait before a request is sent again." },
+          maxWait: {
+            shape: anyWait,
+            about: "The longest wait before a request is sent again; beyond it the last answer is returned.",
+          },
+          delay: {
+            shape: anyTime,
+            about: "The least wait before the first repetition; it doubles each time, up to a minute. Default 1 s.",
+          },
+          jitter: {
+            shape: { kind: "number", isWhole: false, min: 0, max: 1 },
+            about: "Lengthens that wait by up to this part of itself, at random. Default 0.25.",
+          },
+          budget: {
+            shape: {
+              kind: "object",
+              fields: {
+                share: {
+                  shape: { kind: "number", isWhole: false, min: 0, max: 100 },
+                  about: "Repetitions for each request of the host. Default 0.2.",
+                },
+                perMinute: {
+                  shape: { kind: "number", isWhole: false, min: 0, max: 1_000_000 },
+                  about: "Repetitions a minute on top of that. Default 10.",
+                },
+              },
+            },
+            about: "How many repetitions a host gets.",
+          },
         },
       },
       about: "Whether failed requests are sent again.",
     },
-    maxCrawlDelay: { shape: anyTime, about: "A Crawl-delay above this counts as this." },
+    maxCrawlDelay: {
+      shape: anyTime,
+      about: "A Crawl-delay or Request-rate that asks for more than this between starts counts as this. Default 60 s.",
+    },
   },
 };
 
@@ -227,7 +252,7 @@ export const policyShape: ObjectShape = {
     },
     groupBy: {
       shape: { kind: "either", of: [grouping, { kind: "function" }] },
-      about: "What counts as one key. Default host.",
+      about: "What counts as one key: a host, or everything under one registrable domain. Default host.",
     },
     localhost: {
       shape: { kind: "choice", options: ["unlimited", "limited"] },

@@ -32,8 +32,6 @@ export interface ChoiceShape {
   readonly what?: string;
   /** Where the list of options is to be found, said after a word that is none of them. */
   readonly where?: string;
-  /** Words of a later version, each with the sentence that says so. */
-  readonly later?: Readonly<Record<string, string>>;
 }
 
 /** A text. */

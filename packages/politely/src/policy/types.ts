@@ -32,7 +32,7 @@ export interface Limits {
       };
   /** How long to stay away after a 429 without Retry-After. A list is a ladder. Default 60 s. */
   readonly cooldown?: Duration | readonly Duration[];
-  /** Slow down by what the site answers. Read and checked now; takes effect with the HTTP clients. */
+  /** Slow down by what the site answers and how long it takes, never above the other limits. `min` and `max` bound the rate this leads to. Default false. */
   readonly adaptive?: boolean | { readonly min?: Rate; readonly max?: Rate };
   /** The longest a request may wait in its lane. Default: no bound; 0 means never wait. */
   readonly maxWait?: Duration;
@@ -50,13 +50,62 @@ export interface HostLimits extends Limits {
   readonly intents?: Readonly<Record<string, Limits>>;
 }
 
-/** How HTTP requests are made. Read and checked now; takes effect with the HTTP clients. */
+/** How HTTP requests are made by `fetch` and the clients that are made polite. */
 export interface HttpPolicy {
+  /** Names the program, `"NewsArchive/2.1"` say. Sent as User-Agent by requests that have none of their own. */
   readonly userAgent?: string;
+  /** How the site can reach you: an e-mail address or a page. It is put behind the User-Agent. */
   readonly contact?: string;
+  /** Whether robots.txt is obeyed. Default false. `userAgent` is the name looked for there; default that of `http`. `maxAge` is how long one is kept; default and at most a day. */
   readonly robots?: boolean | { readonly userAgent?: string; readonly maxAge?: Duration };
-  readonly retry?: { readonly attempts: number; readonly methods?: readonly string[]; readonly maxWait?: Duration };
+  /** Whether failed requests are sent again. Default: never. */
+  readonly retry?: RetryPolicy;
+  /** A Crawl-delay or Request-rate that asks for more than this between starts counts as this, with a warning. Default 60 s. */
   readonly maxCrawlDelay?: Duration;
+}
+
+/** When a failed request is sent again. Each time it goes through the limiter like any other. */
+export interface RetryPolicy {
+  /** How often a request is sent at most, the first time included. */
+  readonly attempts: number;
+  /** Which methods may be sent again. Default the safe ones: GET, HEAD, OPTIONS, TRACE. */
+  readonly methods?: readonly string[];
+  /** The longest wait before it is sent again; if it would be longer, the last answer is returned. Default: no bound. */
+  readonly maxWait?: Duration;
+  /** The least wait before the first repetition; it doubles each time, up to a minute. Default 1 s. What the site asks for comes on top only where it is longer. */
+  readonly delay?: Duration;
+  /** Lengthens that wait by up to this part of itself, at random. Default 0.25. */
+  readonly jitter?: number;
+  /** How many repetitions a host gets: a share of its requests, and so many a minute on top. Default 0.2 and 10. */
+  readonly budget?: { readonly share?: number; readonly perMinute?: number };
+}
+
+/** The `http` part of a policy, made ready. */
+export interface HttpRules {
+  /** The whole User-Agent, contact included. */
+  readonly userAgent: string | undefined;
+  readonly contact: string | undefined;
+  readonly robots: RobotsRules | undefined;
+  readonly retry: RetryRules | undefined;
+  readonly maxCrawlDelayMs: number;
+}
+
+/** How robots.txt is obeyed. */
+export interface RobotsRules {
+  /** The name looked for. */
+  readonly userAgent: string;
+  readonly maxAgeMs: number;
+}
+
+/** `RetryPolicy`, made ready. */
+export interface RetryRules {
+  readonly attempts: number;
+  readonly methods: readonly string[];
+  readonly maxWaitMs: number;
+  readonly delayMs: number;
+  readonly jitter: number;
+  readonly budgetShare: number;
+  readonly budgetPerMinute: number;
 }
 
 /** Which limits apply where. */
@@ -69,8 +118,8 @@ export interface PolicyInput {
   readonly global?: Limits;
   /** Taken too when a target names them; `"proxy:*"` stands for every name with that beginning, each on its own. */
   readonly scopes?: Readonly<Record<string, Limits>>;
-  /** What counts as one key. Default `"host"`. */
-  readonly groupBy?: "host" | ((url: URL) => string);
+  /** What counts as one key. Default `"host"`. `"domain"` is for policy files, and needs `import "politely/domains"` somewhere in the program; in code pass `byDomain` of that entry. */
+  readonly groupBy?: "host" | "domain" | ((url: URL) => string);
   /** Whether requests to this machine are paced. Default `"unlimited"`, unless `hosts` names it. */
   readonly localhost?: "unlimited" | "limited";
   /** Known sites' published limits: all of them but those of low confidence, or the ones named. Your own entry beats a preset. */
@@ -108,6 +157,10 @@ export interface CompiledPolicy {
   resolve(target: Target): ResolvedTarget;
   /** True when a normalised host is its own key, so that a known key given as a target needs no work (no custom `groupBy`). */
   readonly hostIsKey: boolean;
+  /** How HTTP requests are made. */
+  readonly http: HttpRules;
+  /** The preset of a key whose site wants to know how to reach the caller; undefined for others. */
+  contactWantedBy(key: string): string | undefined;
   /** Things a person should know that are not errors, each with its path. */
   readonly warnings: readonly { readonly path: string; readonly message: string }[];
 }

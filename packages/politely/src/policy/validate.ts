@@ -177,8 +177,6 @@ function readSimple(shape: SimpleShape, value: unknown, context: Context): Readi
 
 function readChoice(shape: ChoiceShape, text: string, context: Context): Reading<string> {
   if (shape.options.includes(text)) return good(text);
-  const later = shape.later !== undefined && Object.hasOwn(shape.later, text) ? shape.later[text] : undefined;
-  if (later !== undefined) return bad(`${later}; got ${showValue(text)}`);
   const close = closeNames(text, shape.options).map((name) => `"${name}"`);
   const hint = close.length === 0 ? "" : `; did you mean ${close.join(" or ")}?`;
   const where = shape.where === undefined ? "" : `${hint === "" ? ";" : ""} ${shape.where}`;

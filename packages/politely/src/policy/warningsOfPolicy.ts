@@ -3,7 +3,7 @@ import { readDuration } from "./duration.js";
 import { findPreset } from "./presets/index.js";
 import { readRate, readRefill } from "./rate.js";
 import { unwrap } from "./reading.js";
-import type { HostLimits, HostRule, Limits, PolicyInput } from "./types.js";
+import type { HostLimits, HostRule, HttpPolicy, Limits, PolicyInput } from "./types.js";
 import { fieldPath, keyPath } from "./validate.js";
 
 const noEffect = "is read and checked, but has no effect in this version";
@@ -36,19 +36,23 @@ export function warningsOfPolicy(
   look(input.global, "global");
   for (const [scope, limits] of Object.entries(input.scopes ?? {})) look(limits, keyPath("scopes", scope));
   warnings.push(...warningsOfPresets(input.presets));
-  if (input.http !== undefined) warnings.push({ path: "http", message: noEffect });
+  if (input.http !== undefined) warnings.push(...warningsOfHttp(input.http));
   return warnings;
 }
 
 /** Points out the same in the limits of one entry: a burst that holds more than a minute of its rate, and fields without effect. */
 export function warningsOfLimits(limits: Limits, path: string): readonly PolicyProblem[] {
   const warnings = [...warningsOfBurst(limits, path)];
-  // `adaptive: false` asks for nothing, and gets it.
-  if (limits.adaptive !== undefined && limits.adaptive !== false) {
-    warnings.push({ path: fieldPath(path, "adaptive"), message: noEffect });
-  }
   if (limits.permitTtl !== undefined) warnings.push({ path: fieldPath(path, "permitTtl"), message: noEffect });
   return warnings;
+}
+
+/** A robots.txt can only be obeyed in somebody's name. */
+function warningsOfHttp({ robots, userAgent }: HttpPolicy): readonly PolicyProblem[] {
+  const isNamed = userAgent !== undefined || (typeof robots === "object" && robots.userAgent !== undefined);
+  if (robots === undefined || robots === false || isNamed) return [];
+  const message = "has no userAgent to look for, so that only the rules for everybody count; set http.userAgent";
+  return [{ path: "http.robots", message }];
 }
 
 function warningsOfBurst({ rate, burst = 1 }: Limits, path: string): readonly PolicyProblem[] {

@@ -1,22 +1,35 @@
 import type { AnswerKind } from "../core/answer.js";
 import { afterBadAnswer, afterSuccess, type CooldownState } from "../core/cooldown.js";
+import { type BudgetSaid, type Headroom, headroomAfter } from "../core/headroom.js";
 import type { Events } from "./events.js";
 import type { Ledger } from "./ledger.js";
 import type { HeldPermit } from "./permit.js";
+import type { Slowdown } from "./slowdowns.js";
 
 /** An outcome, understood. */
 export interface Answer {
   readonly kind: AnswerKind | "unused";
   /** 0 when the site did not say. */
   readonly retryAfterUs: number;
+  /** From the start to the answer, as the caller says; undefined when it does not say. */
+  readonly latencyUs: number | undefined;
   /** What was answered, for people. */
   readonly because: string;
   /** The scope to hold instead of the host. */
   readonly scope: string | undefined;
+  /** What the site says is left of its budget; undefined when it does not say. */
+  readonly budget: (BudgetSaid & { readonly because: string }) | undefined;
 }
 
 /** `release()` without an outcome. */
-export const NEUTRAL: Answer = { kind: "neutral", retryAfterUs: 0, because: "no outcome", scope: undefined };
+export const NEUTRAL: Answer = {
+  kind: "neutral",
+  retryAfterUs: 0,
+  latencyUs: undefined,
+  because: "no outcome",
+  scope: undefined,
+  budget: undefined,
+};
 
 /** One answer at one key. */
 export interface AnswerAt {
@@ -25,16 +38,21 @@ export interface AnswerAt {
   readonly startedUs: number;
   readonly nowUs: number;
   readonly permit: HeldPermit | undefined;
+  /** Units started at this key after that request. */
+  readonly laterUnits: number;
 }
 
 /** Turns answers into cooldowns, and sees that one probe goes first when a cooldown ends. */
 export class Answers {
+  /** What is known of budgets, by row. It goes when the row's slowdown goes. */
+  readonly #headrooms = new WeakMap<Slowdown, Headroom>();
+
   constructor(
     readonly ledger: Ledger,
     readonly events: Events,
     readonly random: () => number,
     /** A hold was lengthened. */
-    readonly onHold: (slot: number, state: CooldownState) => void,
+    readonly onHold: (slot: number) => void,
   ) {}
 
   /** A start was granted at a key that has a cooldown: it is the probe, or proof that nobody waits for one any more. */
@@ -55,6 +73,7 @@ export class Answers {
     const { slot, permit } = at;
     const state = this.ledger.cooldowns.get(slot);
     const isProbe = permit !== undefined && this.ledger.probes.get(slot) === permit;
+    if (answer.budget !== undefined) this.#spread(answer.budget, at);
     if (answer.kind === "rate_limited" || answer.kind === "server_error" || answer.kind === "timeout") {
       this.#hold({ ...answer, kind: answer.kind }, at, state, isProbe);
     } else if (state !== undefined && answer.kind === "success") {
@@ -65,6 +84,21 @@ export class Answers {
     } else if (state !== undefined && isProbe) {
       this.#settleProbe(slot, state, answer.kind === "unused" ? "due" : "done");
     }
+  }
+
+  /** Slows the key down so that what is left of the site's budget lasts until it is full again. */
+  #spread(said: NonNullable<Answer["budget"]>, at: AnswerAt): void {
+    const { slowdowns } = this.ledger;
+    const known = slowdowns.get(at.slot, "headers");
+    const before = known === undefined ? undefined : this.#headrooms.get(known);
+    const headroom = headroomAfter(before, said, at);
+    const { gapUs, holdUntilUs, untilUs, startedUs } = headroom;
+    // A late answer that changes nothing does not change the reason either.
+    const because = known === undefined || startedUs === at.startedUs ? said.because : known.because;
+    const slowdown = { gapUs, holdUntilUs, untilUs, because };
+    this.#headrooms.set(slowdown, headroom);
+    slowdowns.set(at.slot, "headers", slowdown);
+    if (holdUntilUs > at.nowUs) this.onHold(at.slot);
   }
 
   #settleProbe(slot: number, state: CooldownState, probe: "due" | "done"): void {
@@ -95,6 +129,6 @@ export class Answers {
       const untilMs = next.untilUs / 1000;
       this.events.emit({ type: "cooldown", key: at.key, atMs: nowUs / 1000, untilMs, step, because });
     }
-    this.onHold(at.slot, next);
+    this.onHold(at.slot);
   }
 }

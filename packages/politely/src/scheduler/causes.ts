@@ -38,6 +38,7 @@ export function slotCauses(ledger: Ledger, slot: number, cost: Cost, ahead: Ahea
     add("cooldown", cooldown.untilUs);
     add("probe", nowUs, cooldown.untilUs <= nowUs && ledger.cooldownAt(slot) > nowUs);
   }
+  for (const { source, atUs } of ledger.slowdowns.causes(slot, ledger.lastUs(slot), nowUs)) add(source, atUs);
   const holds = ledger.holds.get(slot);
   const isAnswerDue = rule.fromAnswer && holds?.first !== undefined;
   if (rule.gapUs !== 0) {

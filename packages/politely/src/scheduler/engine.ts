@@ -3,6 +3,7 @@ import { ClosedError } from "../errors.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import type { AcquireOptions, Clock, Permit, Target } from "../types.js";
+import { AdaptivePacing } from "./adaptivePacing.js";
 import { Answers } from "./answers.js";
 import { Arrivals, checkOptions } from "./arrivals.js";
 import { Books } from "./books.js";
@@ -67,6 +68,7 @@ export class Engine {
   readonly keys: Keys;
   readonly queue: Queue;
   readonly answers: Answers;
+  readonly adaptive: AdaptivePacing;
   readonly arrivals = new Arrivals(this);
   readonly settling = new Settling(this);
   readonly departures = new Departures(this);
@@ -113,6 +115,7 @@ export class Engine {
       () => withinOne(options.random),
       (slot) => this.departures.judgeDeadlines(slot),
     );
+    this.adaptive = new AdaptivePacing(this.ledger, (slot) => this.departures.judgeDeadlines(slot));
     this.refresh();
   }
 
@@ -303,7 +306,11 @@ export class Engine {
   #holdLapsed(hold: Hold, nowUs: number): void {
     if (hold.isHost) this.books.count(hold.slot, "lapsed");
     const afterMs = (nowUs - hold.startedUs) / 1000;
-    this.emitLater(() => ({ type: "expire", key: hold.label, atMs: nowUs / 1000, what: "permit", afterMs }));
+    const atMs = nowUs / 1000;
+    this.emitLater(() => ({ type: "expire", key: hold.label, atMs, what: "permit", afterMs }));
+    const heldFor = `${Math.round(afterMs) / 1000} s`;
+    const message = `a permit was not released in ${heldFor}, its place is free again; release permits, read or cancel bodies, or raise maxHold`;
+    this.emitLater(() => ({ type: "warn", key: hold.label, atMs, message }));
     this.queue.touch(hold.slot);
     this.onQuiet?.();
   }

@@ -1,4 +1,3 @@
-import type { CooldownState } from "../core/cooldown.js";
 import type { Rule } from "../core/rule.js";
 import type { Cause, LimitKind } from "../observe/types.js";
 import { type Ahead, NOBODY, type SlotCause, slotCauses } from "./causes.js";
@@ -58,8 +57,8 @@ export function causesOf(
     const scope = spec.scopeNames[index];
     const key = scope === "host" ? spec.key : scope === "intent" ? `${spec.key} (${spec.intent})` : scope;
     const { rule } = ledger.profileOf(slot);
-    const cooldown = ledger.cooldowns.get(slot);
-    const describe = (cause: SlotCause): Cause => describeCause(cause, { scope, key, rule, cooldown, nowUs });
+    const describe = (cause: SlotCause): Cause =>
+      describeCause(cause, { scope, key, rule, because: becauseOf(ledger, slot, cause.limit), nowUs });
     const own = slotCauses(ledger, slot, costAt(cost, index), ahead, nowUs);
     causes.push(...own.map(describe));
     const gate = queue.gateAt(slot);
@@ -80,20 +79,29 @@ interface CauseContext {
   readonly scope: string;
   readonly key: string;
   readonly rule: Rule;
-  readonly cooldown: CooldownState | undefined;
+  /** What was answered or read, where that is the cause. */
+  readonly because: string | undefined;
   readonly nowUs: number;
 }
 
 function describeCause(cause: SlotCause, context: CauseContext): Cause {
-  const { scope, key, rule, cooldown, nowUs } = context;
+  const { scope, key, rule, because, nowUs } = context;
   const waitMs = (cause.atUs - nowUs) / 1000;
-  const message = `${key}: ${wording(cause, rule, cooldown)}${until(waitMs)}`;
+  const message = `${key}: ${wording(cause, rule, because)}${until(waitMs)}`;
   const described = { limit: cause.limit, scope, key, waitMs, message };
-  const isHeld = (cause.limit === "cooldown" || cause.limit === "probe") && cooldown !== undefined;
-  return isHeld ? { ...described, because: cooldown.because } : described;
+  return because === undefined ? described : { ...described, because };
 }
 
-function wording(cause: SlotCause, rule: Rule, cooldown: CooldownState | undefined): string {
+/** What was answered or read that makes this limit bind; undefined for those of the policy. */
+function becauseOf(ledger: Ledger, slot: number, limit: LimitKind): string | undefined {
+  if (limit === "cooldown" || limit === "probe") return ledger.cooldowns.get(slot)?.because;
+  if (limit === "headers" || limit === "robots" || limit === "adaptive") {
+    return ledger.slowdowns.get(slot, limit)?.because;
+  }
+  return undefined;
+}
+
+function wording(cause: SlotCause, rule: Rule, because: string | undefined): string {
   const { text } = rule;
   const words: Readonly<Record<LimitKind, string>> = {
     minDelay: `at least ${text.minDelay} between starts`,
@@ -101,8 +109,11 @@ function wording(cause: SlotCause, rule: Rule, cooldown: CooldownState | undefin
     window: `window ${text.windows[cause.windowIndex]}`,
     quota: `quota ${text.quota}`,
     concurrency: `concurrency ${text.concurrency}, all in flight`,
-    cooldown: `cooling down after ${cooldown?.because}`,
-    probe: `one probe is out after ${cooldown?.because}`,
+    cooldown: `cooling down after ${because}`,
+    probe: `one probe is out after ${because}`,
+    headers: `the site says ${because}`,
+    robots: `robots.txt says ${because}`,
+    adaptive: `slower for now, ${because}`,
     pause: "paused",
     queue: "others are ahead",
     reserved: "reserved for one who has waited longer",

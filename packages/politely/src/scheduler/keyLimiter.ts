@@ -7,6 +7,7 @@ import type {
   KeyLimiter,
   Outcome,
   Permit,
+  PoliteRequestInit,
   RecordOptions,
   ResetWhat,
 } from "../types.js";
@@ -44,6 +45,10 @@ export class LocalKeyLimiter implements KeyLimiter {
     fn: (this: This, ...args: Args) => T | PromiseLike<T>,
   ): (this: This, ...args: Args) => Promise<T> {
     return this.limiter.wrap(this.key, fn);
+  }
+
+  fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> {
+    return this.limiter.fetch(input, init);
   }
 
   stats(): Stats {

@@ -6,7 +6,8 @@ import type { LimitKind } from "../observe/types.js";
 import { type Hold, Holds, LooseFlights } from "./flight.js";
 import { type Profile, Profiles } from "./profile.js";
 import { Quotas } from "./quotas.js";
-import { HAS_COOLDOWN, HAS_PAUSE, LAST_US, layoutFor, OWED, SEEN_US, Slab, UNITS } from "./slab.js";
+import { HAS_COOLDOWN, HAS_PAUSE, HAS_SLOWDOWN, LAST_US, layoutFor, OWED, SEEN_US, Slab, UNITS } from "./slab.js";
+import { Slowdowns } from "./slowdowns.js";
 import { NO_LOG, WindowLogs } from "./windowLogs.js";
 
 /** What one start costs at one key. */
@@ -34,7 +35,7 @@ export interface Taken {
 }
 
 /** So many units later, a start is taken to be from before its key was reset: nothing of it is left to give back. */
-const FORGOTTEN_UNITS = 0x2000_0000;
+export const FORGOTTEN_UNITS = 0x2000_0000;
 
 /** What happens outside when a permit is held too long. */
 export interface LedgerListener {
@@ -60,6 +61,7 @@ export class Ledger {
   /** The permit that goes first after a key's cooldown. */
   readonly probes = new Map<number, object>();
   readonly pauses = new Map<number, number>();
+  readonly slowdowns: Slowdowns;
   readonly holds = new Map<number, Holds>();
   readonly profiles = new Profiles();
   /** What the last `readyAt` found most binding. */
@@ -72,6 +74,7 @@ export class Ledger {
     readonly listener: LedgerListener,
   ) {
     this.slab = new Slab(layoutFor(0, false, hasStats));
+    this.slowdowns = new Slowdowns(this.slab);
     this.quotas = new Quotas(this.slab, () => listener.wallMs());
     this.loose = new LooseFlights(this.slab, (slot, count) => listener.looseLapsed(slot, count));
   }
@@ -98,6 +101,11 @@ export class Ledger {
     if (!rule.enabled) return at;
     if (isFollowed) this.lapse(slot, nowUs);
     if (this.slab.hasFlag(slot, HAS_COOLDOWN)) at = this.#later(at, this.cooldownAt(slot), this.#cooldownKind(slot));
+    if (this.slab.hasFlag(slot, HAS_SLOWDOWN)) {
+      for (const { source, atUs } of this.slowdowns.causes(slot, this.lastUs(slot), nowUs)) {
+        at = this.#later(at, atUs, source);
+      }
+    }
     if (rule.gapUs !== 0) at = this.#later(at, this.gapAt(slot), "minDelay");
     if (rule.rateCount !== 0) at = this.#later(at, this.rateAt(slot, cost), "rate");
     for (let index = 0; index < rule.windows.length; index++) {
@@ -258,7 +266,7 @@ export class Ledger {
     const { rule } = this.profileOf(slot);
     const { words, halves } = this.slab.chunkOf(slot);
     const word = this.slab.wordOf(slot);
-    const laterUnits = (halves[2 * word + UNITS] - taken.unitsAfter) >>> 0;
+    const laterUnits = this.unitsSince(taken, slot);
     if (unused.rate < 0) halves[2 * word + UNITS] -= unused.rate;
     if (rule.rateCount !== 0 && unused.rate !== 0) {
       const owed = rateOwedAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], nowUs);
@@ -272,6 +280,12 @@ export class Ledger {
     const isLogged = taken.hold?.isLogged ?? true;
     if (isLogged && laterUnits < FORGOTTEN_UNITS) this.#adjustLogs(slot, taken.startedUs, -unused.window, nowUs);
     if (rule.quota !== undefined) this.quotas.giveBack(slot, taken.period, unused.quota);
+  }
+
+  /** Units taken from the row after that start; 0 when the row is another by now. */
+  unitsSince(taken: Taken, slot: number): number {
+    if (taken.slot !== slot) return 0;
+    return (this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + UNITS] - taken.unitsAfter) >>> 0;
   }
 
   /** Frees the places of permits held past `maxHold`. */
@@ -293,6 +307,7 @@ export class Ledger {
     if (rule.rateCount !== 0 && this.owedAt(slot, nowUs) > 0) return false;
     if (this.slab.hasFlag(slot, HAS_PAUSE) && this.#pauseAt(slot, nowUs) > nowUs) return false;
     if ((this.former.get(slot)?.untilUs ?? nowUs) > nowUs) return false;
+    if (this.slowdowns.isOwed(slot, this.lastUs(slot), nowUs)) return false;
     const cooldown = this.cooldowns.get(slot);
     if (cooldown !== undefined && !isCooldownForgotten(cooldown, nowUs)) return false;
     this.lapse(slot, nowUs);
@@ -306,6 +321,7 @@ export class Ledger {
   forget(slot: number): void {
     this.forgetWindows(slot);
     this.setCooldown(slot, undefined);
+    this.slowdowns.forget(slot);
     this.former.delete(slot);
     this.holds.delete(slot);
   }

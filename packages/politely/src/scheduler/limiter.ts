@@ -1,6 +1,6 @@
 import { ClosedError } from "../errors.js";
 import type { Explanation, LimiterEvent, Stats } from "../observe/types.js";
-import type { CompiledPolicy, PolicyInput } from "../policy/types.js";
+import type { CompiledPolicy, HttpRules, PolicyInput } from "../policy/types.js";
 import type {
   AcquireOptions,
   Decision,
@@ -8,6 +8,7 @@ import type {
   Limiter,
   Outcome,
   Permit,
+  PoliteRequestInit,
   RecordOptions,
   ResetWhat,
   Target,
@@ -22,6 +23,7 @@ import { ONE } from "./ledger.js";
 import { Quiet } from "./quiet.js";
 import { reconfigure } from "./reconfigure.js";
 import { LAST_US, OWED } from "./slab.js";
+import type { Slowdown } from "./slowdowns.js";
 import { allStats, hostStats } from "./stats.js";
 import { answerOfError, answerOfValue } from "./taskAnswer.js";
 
@@ -35,6 +37,8 @@ export interface LimiterParts extends EngineOptions {
   readonly compile: (policy: PolicyInput) => CompiledPolicy;
   readonly readPause: (duration: Duration) => number;
   readonly summarise: (policy: CompiledPolicy) => string;
+  /** What `fetch` does: the limiter is part of it, so it is made around it. */
+  readonly fetch: Limiter["fetch"];
 }
 
 /** The verbs of a limiter whose state is in this process. */
@@ -93,6 +97,40 @@ export class LocalLimiter implements Limiter {
     return async function wrapped(this: This, ...args: Args): Promise<T> {
       return run(typeof target === "function" ? target(...args) : target, () => fn.apply(this, args));
     };
+  }
+
+  fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> {
+    return this.parts.fetch(input, init);
+  }
+
+  /** How HTTP requests are made by the policy now in force. */
+  http(): HttpRules {
+    return this.#engine.policy.http;
+  }
+
+  contactWantedBy(key: string): string | undefined {
+    return this.#engine.policy.contactWantedBy(key);
+  }
+
+  keyOf(target: Target): string {
+    return this.#engine.policy.resolve(target).key;
+  }
+
+  /** Sets what robots.txt asks of a target's host. */
+  slowByRobots(target: Target, slowdown: Slowdown | undefined): void {
+    const engine = this.#engine;
+    const [slot] = engine.demand(target, engine.nowUs()).slots;
+    const known = engine.ledger.slowdowns.get(slot, "robots");
+    // Asked with every request, and mostly the same.
+    if (known?.gapUs === slowdown?.gapUs && known?.holdUntilUs === slowdown?.holdUntilUs) return;
+    engine.ledger.slowdowns.set(slot, "robots", slowdown);
+    engine.departures.judgeDeadlines(slot);
+    engine.queue.touch(slot);
+    engine.queue.run();
+  }
+
+  warn(key: string, message: string): void {
+    this.#engine.emit(() => ({ type: "warn", key, atMs: this.#engine.nowUs() / 1000, message }));
   }
 
   stats(target: Target): Stats | undefined;
@@ -297,6 +335,7 @@ export class LocalLimiter implements Limiter {
     if (what === "all") {
       ledger.setCooldown(slot, undefined);
       ledger.setPause(slot, undefined);
+      ledger.slowdowns.forget(slot);
       ledger.quotas.clear(slot);
     }
     if (what !== "pacing") books.clear(slot, ledger.inFlight(slot, nowUs), nowUs);

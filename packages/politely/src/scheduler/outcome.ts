@@ -2,16 +2,26 @@ import { statusMeaning } from "../core/answer.js";
 import type { HeadersLike, Outcome, OutcomeKind } from "../types.js";
 import { type Answer, NEUTRAL } from "./answers.js";
 
-/** Reads from headers how long an answer asks to stay away, in whole microseconds, 0 when it does not say; and whether it says that nothing remains. */
-export type HeaderReader = (
-  headers: HeadersLike,
-  wallMs: number,
-  status: number,
-) => { readonly retryAfterUs: number; readonly isExhausted: boolean };
+/** What headers ask for. */
+export interface HeadersSay {
+  /** How long to stay away, in whole microseconds; 0 when they do not say. */
+  readonly retryAfterUs: number;
+  /** Nothing of the budget remains. */
+  readonly isExhausted: boolean;
+  /** Requests left of the budget; -1 when they do not say. */
+  readonly remaining: number;
+  /** Time until the budget is full again; 0 when they do not say. */
+  readonly resetUs: number;
+  /** Which header says so, for people. */
+  readonly field: string;
+}
+
+/** Reads what the headers of an answer ask for. Never throws. */
+export type HeaderReader = (headers: HeadersLike, wallMs: number, status: number) => HeadersSay;
 
 const KINDS: readonly OutcomeKind[] = ["success", "rate_limited", "server_error", "timeout", "unused"];
 
-const NOTHING_SAID = { retryAfterUs: 0, isExhausted: false };
+const NOTHING_SAID: HeadersSay = { retryAfterUs: 0, isExhausted: false, remaining: -1, resetUs: 0, field: "" };
 
 const WORDS: Readonly<Record<OutcomeKind, string>> = {
   success: "success",
@@ -29,17 +39,29 @@ export function readOutcome(outcome: Outcome | undefined, readHeaders: HeaderRea
   if ("kind" in outcome) {
     const kind = knownKind(outcome.kind);
     const retryAfterUs = usableUs(outcome.retryAfterMs);
-    return { kind, retryAfterUs, because: withWait(WORDS[kind], retryAfterUs), scope: outcome.scope };
+    const because = withWait(WORDS[kind], retryAfterUs);
+    const latencyUs = latencyOf(outcome.latencyMs);
+    return { kind, retryAfterUs, latencyUs, because, scope: outcome.scope, budget: undefined };
   }
   const { status, headers } = outcome;
   if (!Number.isInteger(status)) throw new TypeError(`outcome.status must be a whole number; got ${String(status)}.`);
-  const { retryAfterUs, isExhausted } = headers === undefined ? NOTHING_SAID : readHeaders(headers, wallMs(), status);
+  const said = headers === undefined ? NOTHING_SAID : readHeaders(headers, wallMs(), status);
+  const { retryAfterUs, isExhausted } = said;
+  const kind = statusMeaning(status, retryAfterUs > 0, isExhausted);
   return {
-    kind: statusMeaning(status, retryAfterUs > 0 || isExhausted),
+    kind,
     retryAfterUs,
-    because: withWait(String(status), retryAfterUs),
+    latencyUs: latencyOf(outcome.latencyMs),
+    because: withWait(String(status), retryAfterUs, said.field),
     scope: undefined,
+    // An answer that says how long to stay away has said it: the reset of a budget does not come on top.
+    budget: kind === "rate_limited" || retryAfterUs > 0 ? undefined : budgetOf(said),
   };
+}
+
+function budgetOf({ remaining, resetUs, field }: HeadersSay): Answer["budget"] {
+  if (remaining < 0 || resetUs <= 0) return undefined;
+  return { remaining, resetUs, because: `${field} ${remaining} left for ${Math.ceil(resetUs / 100_000) / 10} s` };
 }
 
 function knownKind(kind: OutcomeKind): OutcomeKind {
@@ -56,6 +78,12 @@ function usableUs(ms: number | undefined): number {
   return typeof ms === "number" && ms > 0 && ms < Number.MAX_SAFE_INTEGER / 1000 ? Math.ceil(ms * 1000) : 0;
 }
 
-function withWait(words: string, retryAfterUs: number): string {
-  return retryAfterUs > 0 ? `${words}, Retry-After ${retryAfterUs / 1_000_000} s` : words;
+/** Negative or nonsense counts as absent, as it does for a wait. */
+function latencyOf(ms: number | undefined): number | undefined {
+  return typeof ms === "number" && ms >= 0 && ms < Number.MAX_SAFE_INTEGER / 1000 ? Math.ceil(ms * 1000) : undefined;
+}
+
+function withWait(words: string, retryAfterUs: number, field = "retry-after"): string {
+  const name = field === "retry-after" ? "Retry-After" : field;
+  return retryAfterUs > 0 ? `${words}, ${name} ${retryAfterUs / 1_000_000} s` : words;
 }

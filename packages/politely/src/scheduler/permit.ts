@@ -4,6 +4,7 @@ import { type Cost, ONE, type Taken } from "./ledger.js";
 
 /** Who takes permits back. */
 export interface PermitOwner {
+  reportAnswer(permit: HeldPermit, outcome: Outcome): void;
   releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void;
 }
 
@@ -93,6 +94,10 @@ export class HeldPermit implements Permit, Taken {
 
   release(outcome?: Outcome, options?: ReleaseOptions): void {
     this.owner.releasePermit(this, outcome, options);
+  }
+
+  report(outcome: Outcome): void {
+    this.owner.reportAnswer(this, outcome);
   }
 
   [DISPOSE](): void {

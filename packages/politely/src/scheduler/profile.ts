@@ -38,6 +38,8 @@ export function profileOf(rule: Rule): Profile {
 /** Profiles by number, one per rule. */
 export class Profiles {
   #list: Profile[] = [];
+  /** Some rule listens to successes, too. */
+  hasAdaptive = false;
   #numbers = new Map<Rule, number>();
 
   /** The number of a rule's profile. */
@@ -46,6 +48,7 @@ export class Profiles {
     if (known !== undefined) return known;
     this.#list.push(profileOf(rule));
     this.#numbers.set(rule, this.#list.length - 1);
+    if (rule.adaptive !== undefined) this.hasAdaptive = true;
     return this.#list.length - 1;
   }
 
@@ -54,6 +57,7 @@ export class Profiles {
     const before = this.#list;
     this.#list = [];
     this.#numbers = new Map();
+    this.hasAdaptive = false;
     return before;
   }
 

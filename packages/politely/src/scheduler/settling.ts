@@ -1,12 +1,12 @@
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
-import type { Answer } from "./answers.js";
+import type { Answer, AnswerAt } from "./answers.js";
 import { readCost, scopeRow } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { toUs } from "./instant.js";
 import { OVERFLOW_KEY } from "./keys.js";
 import { checkNames } from "./knownNames.js";
 import { costAt } from "./lane.js";
-import { type Cost, ONE, type Taken } from "./ledger.js";
+import { type Cost, FORGOTTEN_UNITS, type Ledger, ONE, type Taken } from "./ledger.js";
 import { readOutcome } from "./outcome.js";
 import { EXEMPT_ONLY, type HeldPermit, type PermitOwner } from "./permit.js";
 import { HAS_GATE } from "./slab.js";
@@ -22,7 +22,7 @@ export class Settling implements PermitOwner {
     if (options !== undefined) checkNames(options, ["startedAtMs"], "options");
     const startedUs = readStarted(options?.startedAtMs, nowUs);
     const demand = this.engine.demand(target, nowUs);
-    const slot = demand.slots[this.#partOfScope(demand.scopeNames, answer.scope)];
+    const heldAt = this.#partOfScope(demand.scopeNames, answer.scope);
     if (answer.kind === "unused") return;
     for (const each of demand.slots) {
       this.engine.ledger.record(each, ONE, startedUs, nowUs);
@@ -30,9 +30,24 @@ export class Settling implements PermitOwner {
     this.engine.books.granted(demand.slots[0], startedUs, 0);
     if (answer.kind === "rate_limited") this.engine.books.count(demand.slots[0], "throttled");
     const { key } = demand;
-    this.engine.answers.hear(answer, { slot, key, startedUs, nowUs, permit: undefined });
-    for (const each of demand.slots) this.engine.queue.touch(each);
+    demand.slots.forEach((slot, index) => {
+      const at = { slot, key, startedUs, nowUs, permit: undefined, laterUnits: 0 };
+      if (index === heldAt) this.engine.answers.hear(answer, at);
+      this.#adapt(answer, at, demand.scopeNames[index], index === heldAt);
+      this.engine.queue.touch(slot);
+    });
     this.engine.emit(() => ({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true }));
+    this.engine.queue.run();
+  }
+
+  reportAnswer(permit: HeldPermit, outcome: Outcome): void {
+    if (permit.isReleased) return;
+    const answer = readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
+    if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
+    if (outcome === undefined) throw new TypeError("report needs an outcome: how the request was answered.");
+    const heldAt = this.#partOfScope(permit.scopeNames, answer.scope);
+    this.#hear(answer, permit, heldAt, this.engine.nowUs());
+    for (const part of permit.parts ?? [permit]) this.engine.queue.touch(part.slot);
     this.engine.queue.run();
   }
 
@@ -52,7 +67,8 @@ export class Settling implements PermitOwner {
       if (this.engine.ledger.isOpen(part, nowUs)) this.#settle(part, answer, cost && costAt(cost, index), nowUs);
     });
     const { key } = permit;
-    if (answer.kind !== "neutral" || this.engine.ledger.probes.size > 0) this.#hear(answer, permit, heldAt, nowUs);
+    const isHeard = answer.kind !== "neutral" || answer.budget !== undefined || this.engine.ledger.probes.size > 0;
+    if (isHeard) this.#hear(answer, permit, heldAt, nowUs);
     for (const part of parts) this.engine.queue.touch(part.slot);
     const atMs = nowUs / 1000;
     this.engine.emit(() => ({ type: "release", key, atMs, startedAtMs: permit.startedAtMs, outcome: answer.kind }));
@@ -70,6 +86,7 @@ export class Settling implements PermitOwner {
     const isOpen = ledger.loose.isOpen(startedUs, nowUs);
     // Somebody may wait for its place, if the policy has changed since.
     if (isOpen && ledger.slab.hasFlag(slot, HAS_GATE)) return false;
+    if (ledger.profiles.hasAdaptive && outcome !== undefined && (!isOpen || isAdaptive(ledger, slot))) return false;
     permit.place = ~permit.place;
     if (isOpen) ledger.loose.end(slot, startedUs, nowUs);
     return true;
@@ -93,14 +110,32 @@ export class Settling implements PermitOwner {
     const others: Answer = {
       ...answer,
       kind: answer.kind === "unused" || answer.kind === "success" ? answer.kind : "neutral",
+      budget: undefined,
     };
     parts.forEach((part, index) => {
       // A permit that lapsed may have lost its rows to other keys: they are found again by name.
       const slot = this.#rowOf(permit, part, index, nowUs);
       if (slot === undefined) return;
       if (index === 0 && answer.kind === "rate_limited") this.engine.books.count(slot, "throttled");
-      this.engine.answers.hear(index === heldAt ? answer : others, { slot, key, startedUs, nowUs, permit });
+      const sinceUnits = this.engine.ledger.unitsSince(part, slot);
+      const laterUnits = sinceUnits < FORGOTTEN_UNITS ? sinceUnits : 0;
+      const at = { slot, key, startedUs, nowUs, permit, laterUnits };
+      this.engine.answers.hear(index === heldAt ? answer : others, at);
+      this.#adapt(answer, at, permit.scopeNames[index], index === heldAt);
     });
+  }
+
+  /**
+   * Lets a key with an adaptive rule learn from an answer, unless the answer is about another key.
+   *
+   * Latencies are compared at a host and its intents only: what several hosts share has no latency of its own.
+   */
+  #adapt(answer: Answer, at: AnswerAt, name: string, isHeld: boolean): void {
+    if (!this.engine.profiles.hasAdaptive || (answer.scope !== undefined && !isHeld)) return;
+    const isOneSite = name === "host" ? at.key !== OVERFLOW_KEY : name === "intent";
+    const measuredUs = at.permit === undefined ? undefined : at.nowUs - at.startedUs;
+    const latencyUs = isOneSite ? (answer.latencyUs ?? measuredUs) : undefined;
+    this.engine.adaptive.hear(answer, { slot: at.slot, startedUs: at.startedUs, nowUs: at.nowUs, latencyUs });
   }
 
   #rowOf(permit: HeldPermit, part: Taken, index: number, nowUs: number): number | undefined {
@@ -120,6 +155,10 @@ export class Settling implements PermitOwner {
     if (index >= 0) return index;
     throw new TypeError(`outcome.scope is "${scope}", but the request took only ${scopeNames.join(", ")}.`);
   }
+}
+
+function isAdaptive(ledger: Ledger, slot: number): boolean {
+  return ledger.profileOf(slot).rule.adaptive !== undefined;
 }
 
 function readStarted(startedAtMs: number | undefined, nowUs: number): number {

@@ -22,6 +22,7 @@ export const HAS_PAUSE = 1 << 25;
 export const HAS_GATE = 1 << 26;
 export const IS_RESERVED = 1 << 27;
 export const IS_IDLE = 1 << 28;
+export const HAS_SLOWDOWN = 1 << 29;
 
 // Few and large, so that finding a row among a million does not miss the cache on the way to it.
 const CHUNK_BITS = 16;

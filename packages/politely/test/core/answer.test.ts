@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { statusMeaning } from "../../src/core/answer.js";
 
 /** Every status from 100 to 599 that means `kind`. */
-function statusesThatMean(kind: string, isToldToWait: boolean): number[] {
+function statusesThatMean(kind: string, hasRetryAfter: boolean, isExhausted = false): number[] {
   return Array.from({ length: 500 }, (_, index) => 100 + index).filter(
-    (status) => statusMeaning(status, isToldToWait) === kind,
+    (status) => statusMeaning(status, hasRetryAfter, isExhausted) === kind,
   );
 }
 
@@ -23,6 +23,10 @@ describe("the meaning of a status", () => {
     expect(statusesThatMean("rate_limited", true)).toEqual([403, 418, 420, 429, 503, 509, 529]);
   });
 
+  it("is rate_limited for a 403 of which nothing remains, and not for such a 503", () => {
+    expect(statusesThatMean("rate_limited", false, true)).toEqual([403, ...throttles]);
+  });
+
   it("is server_error for the other 5xx, and for a 408", () => {
     expect(statusesThatMean("server_error", false)).toEqual([408, ...range(500, 599, throttles)]);
     expect(statusesThatMean("server_error", true)).toEqual([408, ...range(500, 599, [...throttles, 503])]);
@@ -34,6 +38,6 @@ describe("the meaning of a status", () => {
 
   it("is neutral for the other 4xx and for 1xx", () => {
     expect(statusesThatMean("neutral", false)).toEqual([...range(100, 199), ...range(400, 499, [408, 418, 420, 429])]);
-    expect(statusMeaning(0, false)).toBe("neutral");
+    expect(statusMeaning(0, false, false)).toBe("neutral");
   });
 });

@@ -57,7 +57,7 @@ describe("the JSON Schema", () => {
     { hosts: { "x.org": { intents: { "a\u0000": {} } } } },
     { presets: ["nobody"] },
     { presets: false },
-    { groupBy: "domain" },
+    { groupBy: "path" },
     { http: { userAgent: "a\nb" } },
   ])("refuses what we refuse: %j", (policy) => {
     expect([isFineForUs(policy), isFineForEditors(policy)]).toEqual([false, false]);

@@ -147,7 +147,6 @@ describe("a policy", () => {
     [{ global: null }, "global", "got null"],
     [{ scopes: { "a*b": {} } }, 'scopes["a*b"]', "at the end"],
     [{ scopes: { host: {} } }, 'scopes["host"]', "must not be one of"],
-    [{ groupBy: "domain" }, "groupBy", 'later version; use "host" until then; got "domain"'],
     [{ groupBy: "hosts" }, "groupBy", 'did you mean "host"?'],
     [{ groupBy: 5 }, "groupBy", "a function of a URL; got 5"],
     [{ localhost: "off" }, "localhost", 'got "off"'],
@@ -185,7 +184,7 @@ describe("a policy", () => {
 
   it("may not hold functions in a file", () => {
     const [problem] = validate(policyShape, { groupBy: () => "x" }, { allowFunctions: false });
-    expect(problem).toEqual({ path: "groupBy", message: 'must be "host"; got a function' });
+    expect(problem).toEqual({ path: "groupBy", message: 'must be "host" or "domain"; got a function' });
   });
 
   it("is looked at no deeper than its shape goes", () => {

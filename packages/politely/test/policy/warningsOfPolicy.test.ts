@@ -6,23 +6,16 @@ const noEffect = "is read and checked, but has no effect in this version";
 
 describe("a field without effect", () => {
   it("is warned of wherever it is given", () => {
-    const limits = { rate: "1/s", adaptive: true, permitTtl: "30s" } as const;
+    const limits = { rate: "1/s", permitTtl: "30s" } as const;
     const { warnings } = compilePolicy({
       default: limits,
       hosts: { "x.org": { rate: "1/s", intents: { search: limits } } },
       global: limits,
-      scopes: { "proxy:*": { adaptive: { max: "1/s" } } },
-      http: {},
     });
     expect(warnings.map(({ path }) => path)).toEqual([
-      "default.adaptive",
       "default.permitTtl",
-      'hosts["x.org"].intents["search"].adaptive',
       'hosts["x.org"].intents["search"].permitTtl',
-      "global.adaptive",
       "global.permitTtl",
-      'scopes["proxy:*"].adaptive',
-      "http",
     ]);
     expect(new Set(warnings.map(({ message }) => message))).toEqual(new Set([noEffect]));
   });
@@ -30,9 +23,14 @@ describe("a field without effect", () => {
   it("is warned of in the limits of a single key too", () => {
     expect(compileKeyPolicy({ permitTtl: "1s" }, "jobs").warnings).toEqual([{ path: "permitTtl", message: noEffect }]);
   });
+});
 
-  it("is no matter when it asks for nothing", () => {
-    expect(compilePolicy({ default: { adaptive: false } }).warnings).toEqual([]);
+describe("robots.txt", () => {
+  it("can only be obeyed in somebody's name", () => {
+    expect(compilePolicy({ http: { robots: true } }).warnings).toMatchObject([{ path: "http.robots" }]);
+    expect(compilePolicy({ http: { robots: true, userAgent: "Archive/1" } }).warnings).toEqual([]);
+    expect(compilePolicy({ http: { robots: { userAgent: "Archive" } } }).warnings).toEqual([]);
+    expect(compilePolicy({ http: { robots: false } }).warnings).toEqual([]);
   });
 });
 

@@ -1,0 +1,39 @@
+import { durationUs } from "../policy/duration.js";
+import type { LocalLimiter } from "../scheduler/limiter.js";
+import type { Clock, Limiter } from "../types.js";
+import { Exchange, registerExchange } from "./exchange.js";
+import { PoliteFetch, type Send } from "./fetch.js";
+import type { Pacer } from "./pacer.js";
+import { RobotsGate } from "./robotsGate.js";
+
+/** What HTTP needs beside a limiter. */
+export interface HttpParts {
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Sends requests; undefined for the global `fetch` at the time of each call. */
+  readonly send: Send | undefined;
+}
+
+/** Gives a limiter its exchange, through which `fetch` and the adapters go, and returns what its `fetch` does. */
+export function connectHttp(limiter: LocalLimiter, { clock, random, send }: HttpParts): Limiter["fetch"] {
+  const pacer: Pacer = {
+    clock,
+    random,
+    http: () => limiter.http(),
+    acquire: (target, options) => limiter.acquire(target, options),
+    keyOf: (target) => limiter.keyOf(target),
+    contactWantedBy: (key) => limiter.contactWantedBy(key),
+    slowByRobots: (target, slowdown) => limiter.slowByRobots(target, slowdown),
+    warn: (key, message) => limiter.warn(key, message),
+  };
+  const exchange = new Exchange(pacer);
+  registerExchange(limiter, exchange);
+  const sendNow: Send = send ?? ((input, init) => globalThis.fetch(input, init));
+  exchange.gate = new RobotsGate(exchange, sendNow);
+  const polite = new PoliteFetch({
+    exchange,
+    send: sendNow,
+    readTimeout: (value) => durationUs(value, "timeout") / 1000,
+  });
+  return (input, init) => polite.fetch(input, init);
+}

@@ -1,0 +1,129 @@
+import type { HttpRules, RobotsRules } from "../policy/types.js";
+import type { FetchOptions } from "../types.js";
+import { Flight } from "./flight.js";
+import { Identity } from "./identity.js";
+import type { Pacer } from "./pacer.js";
+
+/** A request that is about to be made, whoever makes it. */
+export interface Errand {
+  /** Absolute. */
+  readonly url: string;
+  readonly signal?: AbortSignal | undefined;
+  /** The User-Agent it brings along, asked only when it matters. */
+  readonly ownAgent?: () => string | null | undefined;
+  readonly options?: FetchOptions | undefined;
+}
+
+/** Stands between a site's robots.txt and the requests. */
+export interface Gate {
+  /** Resolves once the URL may be asked for; rejects with `RobotsError` when it may not be. */
+  pass(errand: Errand, rules: RobotsRules, http: HttpRules): Promise<void>;
+  /** Whether the site's visiting hours are over although the request was let through before. */
+  isShut(url: string, rules: RobotsRules): boolean;
+  /** Robots.txt is not obeyed any more. */
+  relax(): void;
+}
+
+/**
+ * The one way of every request, whichever client sends it: admit, send, observe, release.
+ *
+ * `admit` waits until robots.txt and the limiter allow the request; the `Flight` it gives then hears the answer and ends
+ * with the last byte.
+ */
+export class Exchange {
+  readonly identity: Identity;
+  /** Set once there is somebody who can fetch a robots.txt. */
+  gate: Gate | undefined = undefined;
+  /** A dispatcher is paced by the same limiter. */
+  isIntercepted = false;
+  /** How many requests to a URL are being sent that were admitted here, and that no dispatcher has been given yet. */
+  readonly #own = new Map<string, number>();
+  #wasGated = false;
+
+  constructor(readonly pacer: Pacer) {
+    this.identity = new Identity(pacer);
+  }
+
+  /** Waits until the request may start, and counts it. Rejects as `acquire` does, and with `RobotsError`; it has taken nothing then. */
+  async admit(errand: Errand): Promise<Flight> {
+    const http = this.pacer.http();
+    const { gate } = this;
+    if (http.robots === undefined || gate === undefined) {
+      if (this.#wasGated) gate?.relax();
+      this.#wasGated = false;
+      return this.admitUnasked(errand);
+    }
+    this.#wasGated = true;
+    for (;;) {
+      await gate.pass(errand, http.robots, http);
+      const flight = await this.admitUnasked(errand);
+      if (!gate.isShut(errand.url, http.robots)) return flight;
+      flight.unused();
+    }
+  }
+
+  /**
+   * Sends a request that has been admitted already through the platform's `fetch`.
+   *
+   * Where that goes through a dispatcher which the same limiter paces, the request must not wait a second time, for itself.
+   */
+  async sendOwn<Value>(url: string, send: () => Promise<Value>): Promise<Value> {
+    if (!this.isIntercepted) return send();
+    const name = withoutFragment(url);
+    this.#own.set(name, (this.#own.get(name) ?? 0) + 1);
+    try {
+      return await send();
+    } finally {
+      this.takeOwn(name);
+    }
+  }
+
+  /** Whether a request that a dispatcher is given has been admitted here before; if so, the next one to the same URL has not. */
+  takeOwn(url: string): boolean {
+    const count = this.#own.get(url) ?? 0;
+    if (count > 1) this.#own.set(url, count - 1);
+    else this.#own.delete(url);
+    return count > 0;
+  }
+
+  /** The same without a look at robots.txt. */
+  async admitUnasked({ url, signal, ownAgent, options }: Errand): Promise<Flight> {
+    if (options === undefined && signal === undefined) {
+      const permit = await this.pacer.acquire(url);
+      this.identity.look(permit.key, ownAgent);
+      return new Flight(permit);
+    }
+    const { intent, scopes, maxWait, priority, cost } = options ?? {};
+    const isPlain = intent === undefined && scopes === undefined;
+    const target = isPlain
+      ? url
+      : { url, ...(intent === undefined ? {} : { intent }), ...(scopes === undefined ? {} : { scopes }) };
+    const permit = await this.pacer.acquire(target, { signal, maxWait, priority, cost });
+    this.identity.look(permit.key, ownAgent);
+    const flight = new Flight(permit);
+    if (signal?.aborted !== true) return flight;
+    // Given up between the grant and the send.
+    flight.unused();
+    throw signal.reason;
+  }
+}
+
+const exchanges = new WeakMap<object, Exchange>();
+
+/** Remembers the exchange of a limiter, for the adapters. */
+export function registerExchange(limiter: object, exchange: Exchange): void {
+  exchanges.set(limiter, exchange);
+}
+
+/** The exchange of a limiter that `politely` or `limit` made. Throws `TypeError`, naming who asks, for anything else. */
+export function exchangeOf(limiter: unknown, who: string): Exchange {
+  const exchange = typeof limiter === "object" && limiter !== null ? exchanges.get(limiter) : undefined;
+  if (exchange !== undefined) return exchange;
+  throw new TypeError(`${who} needs a limiter made by politely() or limit(); got ${String(limiter)}.`);
+}
+
+function withoutFragment(url: string): string {
+  const parsed = new URL(url);
+  parsed.hash = "";
+  return parsed.href;
+}

@@ -1,0 +1,86 @@
+import type { Outcome } from "../types.js";
+
+/** How deep the causes of an error are followed. */
+const MAX_DEPTH = 8;
+
+const TIMEOUT_CODES: ReadonlySet<string> = new Set([
+  "ETIMEDOUT",
+  "ESOCKETTIMEDOUT",
+  "ECONNABORTED",
+  "ERR_SOCKET_CONNECTION_TIMEOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_BODY_TIMEOUT",
+]);
+
+/** The request never left: its arguments were wrong, or the program took it back. */
+const UNSENT_CODES: ReadonlySet<string> = new Set([
+  "ERR_INVALID_URL",
+  "ERR_INVALID_ARG_TYPE",
+  "ERR_INVALID_ARG_VALUE",
+  "ERR_INVALID_PROTOCOL",
+  "ERR_INVALID_CHAR",
+  "ERR_INVALID_HTTP_TOKEN",
+  "UND_ERR_INVALID_ARG",
+  "UND_ERR_NOT_SUPPORTED",
+]);
+
+/** What the program did or cannot take says nothing about the site. */
+const OWN_CODES: ReadonlySet<string> = new Set([
+  "UND_ERR_ABORTED",
+  "UND_ERR_CLOSED",
+  "UND_ERR_DESTROYED",
+  "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH",
+  "UND_ERR_RES_EXCEEDED_MAX_SIZE",
+]);
+
+/** Browsers say no more than this of a network that failed. */
+const NETWORK_WORDS = /fetch failed|failed to fetch|load failed|networkerror|network error|terminated/i;
+
+/**
+ * What a failed request says about its site: no answer in time, trouble on the way, or nothing since it was never sent.
+ *
+ * Undefined, which is neutral, when the caller gave up and when nobody can tell. A caller's own `AbortSignal.timeout` counts
+ * as no answer in time.
+ */
+export function failureOf(error: unknown): Outcome | undefined {
+  let isTypeError = false;
+  let current = error;
+  for (let depth = 0; depth < MAX_DEPTH && typeof current === "object" && current !== null; depth++) {
+    const { name, code, cause, message } = current as ErrorFields;
+    if (name === "TimeoutError") return "timeout";
+    if (name === "AbortError" || name === "CanceledError" || code === "ABORT_ERR") return undefined;
+    if (typeof code === "string") {
+      if (TIMEOUT_CODES.has(code)) return "timeout";
+      if (UNSENT_CODES.has(code)) return "unused";
+      if (OWN_CODES.has(code)) return undefined;
+      if (isNetworkCode(code)) return "server_error";
+    }
+    if (depth === 0 && name === "TypeError") {
+      if (typeof message === "string" && NETWORK_WORDS.test(message)) isTypeError = true;
+      else if (cause === undefined) return "unused";
+    }
+    current = cause;
+  }
+  return isTypeError ? "server_error" : undefined;
+}
+
+/** Whether an error came from the network, so that the same request may succeed later. */
+export function isNetworkFailure(error: unknown): boolean {
+  const outcome = failureOf(error);
+  return outcome === "server_error" || outcome === "timeout";
+}
+
+interface ErrorFields {
+  readonly name?: unknown;
+  readonly code?: unknown;
+  readonly cause?: unknown;
+  readonly message?: unknown;
+}
+
+/** System errors of sockets and names, what undici makes of them, and what TLS says. */
+function isNetworkCode(code: string): boolean {
+  return /^(E(CONN|PIPE|PROTO|HOST|NET|AI_|NOTFOUND|ADDR)|UND_ERR|ERR_(TLS|SSL|HTTP2|STREAM_PREMATURE)|CERT_|HPE_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(
+    code,
+  );
+}

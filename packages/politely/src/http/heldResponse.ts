@@ -1,0 +1,205 @@
+import type { Clock } from "../types.js";
+import type { Flight } from "./flight.js";
+import { type BodyListener, readAhead } from "./readAhead.js";
+
+/** The ways to read a whole body. */
+const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as const;
+type Reader = (typeof READERS)[number];
+
+/** What a response is told to say of itself instead of what its last hop says. */
+export interface ResponseFacts {
+  readonly url?: string;
+  readonly redirected?: boolean;
+  readonly type?: ResponseType;
+}
+
+/** What is known of a response whose place is kept until its body has arrived. */
+class Held implements BodyListener {
+  /** Somebody has begun to read, so that nobody has to read ahead. */
+  isTouched = false;
+  /** Takes over the body once it is read ahead or as a stream. */
+  inner: Response | undefined = undefined;
+
+  constructor(
+    /** Undefined for a copy of a body that is watched at its source. */
+    readonly flight: Flight | undefined,
+    readonly facts: ResponseFacts,
+    /** Copies of one response share its body: it is given up when all of them are. */
+    readonly copies: { wanted: number },
+  ) {}
+
+  /** Nothing is left to wait for. */
+  get isOver(): boolean {
+    return this.flight === undefined || this.flight.isOver;
+  }
+
+  arrived(): void {
+    this.flight?.done();
+  }
+
+  failed(error: unknown): void {
+    this.flight?.failed(error);
+  }
+
+  cancelled(): void {
+    this.copies.wanted -= 1;
+    if (this.copies.wanted === 0) this.flight?.done();
+  }
+}
+
+const heldOf = new WeakMap<object, Held>();
+/** For each class of responses, a prototype whose bodies tell when they have arrived. */
+const prototypes = new WeakMap<object, object>();
+
+/**
+ * Keeps the places of requests until the bodies of their responses have arrived, were cancelled or failed.
+ *
+ * A response stays the object that `fetch` gave, of its class; only its body is watched. A body that nobody has begun to
+ * read when the program comes to rest is read ahead, up to 1 MiB, so that a small unread one frees its place.
+ */
+export class HeldResponses {
+  #unread: Response[] = [];
+
+  constructor(readonly clock: Clock) {}
+
+  /** Gives back the same response, watched. `flight` ends with its body; at once when there is none. */
+  hold(response: Response, flight: Flight, facts: ResponseFacts): Response {
+    const body: unknown = response.body;
+    if (body === null || body === undefined) {
+      flight.done();
+      if (facts.redirected === undefined && facts.url === undefined) return response;
+    }
+    adopt(response, new Held(flight, facts, { wanted: 1 }));
+    if (!flight.isOver) this.#readLater(response);
+    return response;
+  }
+
+  /** All microtasks run before the timer fires: whoever reads its body in the same turn has begun by then. */
+  #readLater(response: Response): void {
+    this.#unread.push(response);
+    if (this.#unread.length > 1) return;
+    this.clock.setTimer(this.clock.now(), () => {
+      const unread = this.#unread;
+      this.#unread = [];
+      for (const each of unread) readUnread(each);
+    });
+  }
+}
+
+/** Frees the place of a response that is kept, and reads ahead what it can of its body. */
+export function letGo(response: Response): void {
+  readUnread(response);
+  heldOf.get(response)?.flight?.done();
+}
+
+/** Begins to read ahead a response that is held and not read yet. */
+function readUnread(response: Response): void {
+  const held = heldOf.get(response);
+  if (held !== undefined && !held.isTouched && !held.isOver) innerOf(response, held);
+}
+
+function adopt(response: Response, held: Held): void {
+  heldOf.set(response, held);
+  const base: object = Object.getPrototypeOf(response) as object;
+  let prototype = prototypes.get(base);
+  if (prototype === undefined) {
+    prototype = watchedPrototype(base);
+    prototypes.set(base, prototype);
+  }
+  Object.setPrototypeOf(response, prototype);
+}
+
+/** The response that has the body from now on: the same bytes, read ahead. */
+function innerOf(response: Response, held: Held): Response {
+  if (held.inner !== undefined) return held.inner;
+  const base = Object.getPrototypeOf(Object.getPrototypeOf(response)) as Response;
+  const body = Reflect.get(base, "body", response) as ReadableStream<Uint8Array> | null;
+  const isWeb = body !== null && typeof body.getReader === "function" && !body.locked;
+  held.isTouched = true;
+  if (!isWeb) return response;
+  const { status, statusText, headers } = response;
+  const init = { status, statusText, headers };
+  held.inner = new Response(readAhead(body, held), isUsual(status) ? init : { headers });
+  return held.inner;
+}
+
+/** Only these can be given to the constructor together with a body. */
+function isUsual(status: number): boolean {
+  return status >= 200 && status <= 599 && ![204, 205, 304].includes(status);
+}
+
+/** A prototype between a response and its class, through which everything about the body goes. */
+function watchedPrototype(base: object): object {
+  const properties: PropertyDescriptorMap = {
+    body: { configurable: true, get: bodyGetter(base) },
+    bodyUsed: { configurable: true, get: bodyUsedGetter(base) },
+    clone: { configurable: true, writable: true, value: cloner(base) },
+  };
+  for (const name of ["url", "redirected", "type"] as const) {
+    properties[name] = { configurable: true, get: factGetter(base, name) };
+  }
+  for (const name of READERS) {
+    if (name in base) properties[name] = { configurable: true, writable: true, value: wholeReader(base, name) };
+  }
+  return Object.create(base, properties) as object;
+}
+
+/** What the response's own class says. */
+function own<Value>(base: object, response: Response, name: string): Value {
+  return Reflect.get(base, name, response) as Value;
+}
+
+function bodyGetter(base: object) {
+  return function body(this: Response): ReadableStream<Uint8Array> | null {
+    const held = heldOf.get(this);
+    if (held === undefined || (held.inner === undefined && held.isOver)) return own(base, this, "body");
+    const inner = innerOf(this, held);
+    return inner === this ? own(base, this, "body") : inner.body;
+  };
+}
+
+function bodyUsedGetter(base: object) {
+  return function bodyUsed(this: Response): boolean {
+    return heldOf.get(this)?.inner?.bodyUsed ?? own(base, this, "bodyUsed");
+  };
+}
+
+function factGetter(base: object, name: keyof ResponseFacts) {
+  return function fact(this: Response): unknown {
+    return heldOf.get(this)?.facts[name] ?? own(base, this, name);
+  };
+}
+
+function wholeReader(base: object, name: Reader) {
+  return function readWhole(this: Response): Promise<unknown> {
+    const held = heldOf.get(this);
+    if (held?.inner !== undefined) return held.inner[name]();
+    const read = own<() => Promise<unknown>>(base, this, name);
+    if (held === undefined || held.isOver || own<boolean>(base, this, "bodyUsed")) return read.call(this);
+    held.isTouched = true;
+    const result = read.call(this);
+    result.then(
+      () => held.arrived(),
+      // What arrived whole but is no JSON says nothing of the site.
+      (error: unknown) => (error instanceof SyntaxError ? held.arrived() : held.failed(error)),
+    );
+    return result;
+  };
+}
+
+function cloner(base: object) {
+  return function clone(this: Response): Response {
+    const held = heldOf.get(this);
+    if (held?.inner !== undefined) {
+      const { url, redirected, type } = this;
+      const copy = held.inner.clone();
+      adopt(copy, new Held(undefined, { url, redirected, type }, { wanted: 1 }));
+      return copy;
+    }
+    const copy = own<() => Response>(base, this, "clone").call(this);
+    if (held === undefined) return copy;
+    held.copies.wanted += 1;
+    adopt(copy, new Held(held.flight, held.facts, held.copies));
+    return copy;
+  };
+}

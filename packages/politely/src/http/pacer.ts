@@ -1,0 +1,19 @@
+import type { HttpRules } from "../policy/types.js";
+import type { Slowdown } from "../scheduler/slowdowns.js";
+import type { AcquireOptions, Clock, Permit, Target } from "../types.js";
+
+/** What an exchange needs of a limiter. */
+export interface Pacer {
+  readonly clock: Clock;
+  /** From 0 up to but not including 1. */
+  random(): number;
+  /** How requests are made by the policy now in force. */
+  http(): HttpRules;
+  acquire(target: Target, options?: AcquireOptions): Promise<Permit>;
+  keyOf(target: Target): string;
+  /** The preset of a key whose site wants to know how to reach the caller. */
+  contactWantedBy(key: string): string | undefined;
+  /** Sets what robots.txt asks of a target's host; undefined when it asks nothing. */
+  slowByRobots(target: Target, slowdown: Slowdown | undefined): void;
+  warn(key: string, message: string): void;
+}

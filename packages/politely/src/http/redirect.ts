@@ -1,0 +1,61 @@
+/** A request as far as a redirect changes it. */
+export interface Hop {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Headers;
+  /** Whether there is a body to send. */
+  readonly hasBody: boolean;
+}
+
+/** How many redirects are followed, as the fetch standard has it. */
+export const MAX_REDIRECTS = 20;
+
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+const BODY_HEADERS = ["content-encoding", "content-language", "content-location", "content-type", "content-length"];
+/** What proves who is asking must not reach another origin. */
+const CREDENTIAL_HEADERS = ["authorization", "proxy-authorization", "cookie", "host"];
+
+/** Whether a status sends the client elsewhere, given a Location. */
+export function isRedirect(status: number): boolean {
+  return REDIRECTS.includes(status);
+}
+
+/**
+ * The request that follows a redirect, by the rules of the fetch standard: 303, and 301 or 302 to a POST, become GET without
+ * a body; credentials stay with their origin; a fragment is kept unless the location has its own.
+ *
+ * Throws `TypeError` when the location is no URL or not one of http or https.
+ */
+export function nextHop(hop: Hop, status: number, location: string): Hop {
+  const from = new URL(hop.url);
+  const to = locationOf(location, from);
+  if (to.hash === "") to.hash = from.hash;
+  const isRewritten =
+    ((status === 301 || status === 302) && hop.method === "POST") ||
+    (status === 303 && hop.method !== "GET" && hop.method !== "HEAD");
+  const headers = new Headers(hop.headers);
+  if (isRewritten) for (const name of BODY_HEADERS) headers.delete(name);
+  if (from.origin !== to.origin) for (const name of CREDENTIAL_HEADERS) headers.delete(name);
+  return {
+    url: to.href,
+    method: isRewritten ? "GET" : hop.method,
+    headers,
+    hasBody: hop.hasBody && !isRewritten,
+  };
+}
+
+function locationOf(location: string, from: URL): URL {
+  let url: URL;
+  try {
+    url = new URL(location, from);
+  } catch (cause) {
+    throw networkError(`${from.host} redirects to "${location.slice(0, 200)}", which is no URL`, cause);
+  }
+  if (url.protocol === "http:" || url.protocol === "https:") return url;
+  throw networkError(`${from.host} redirects to ${url.protocol} instead of http or https`);
+}
+
+/** A failure in the form in which `fetch` reports one. */
+export function networkError(message: string, cause?: unknown): TypeError {
+  return new TypeError("fetch failed", { cause: new Error(message, cause === undefined ? undefined : { cause }) });
+}

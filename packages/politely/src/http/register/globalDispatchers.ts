@@ -1,0 +1,90 @@
+import type { Dispatch } from "../undici/dispatchTypes.js";
+
+/** The part of an undici dispatcher that is called here. */
+export interface Dispatcher {
+  dispatch: Dispatch;
+}
+
+/** Where undici keeps its global dispatcher: 6 and 7 under the first name, 8 under the second; 7.30 and 8 write both. */
+const KEYS: readonly symbol[] = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`));
+
+/** Methods that must run on the dispatcher itself. All others have to find the paced `dispatch` on `this`. */
+const OWN_METHODS: readonly unknown[] = ["close", "destroy"];
+
+type Globals = Record<symbol, Dispatcher | undefined> & { fetch?: (...args: unknown[]) => unknown; Headers?: unknown };
+
+/** Puts pacing around whatever dispatcher is global, and around those that calls of the global `fetch` bring along. */
+export class GlobalDispatchers {
+  readonly #paced = new WeakMap<Dispatcher, Dispatcher>();
+  readonly #globals = globalThis as unknown as Globals;
+
+  constructor(readonly pace: (dispatch: Dispatch) => Dispatch) {}
+
+  /** From now on, what becomes global is paced at once. */
+  install(): void {
+    this.#watchDefinitions();
+    // Node makes its dispatcher when one of these is first asked for.
+    void this.#globals.Headers;
+    for (const key of KEYS) this.#adopt(key);
+    this.#watchFetch();
+  }
+
+  /** Whether the program has put another dispatcher there in a way that could not be noticed. */
+  get isReplaced(): boolean {
+    return KEYS.some((key) => {
+      const current = this.#globals[key];
+      return current !== undefined && this.#paced.get(current) !== current;
+    });
+  }
+
+  /** The same dispatcher with a `dispatch` that is paced. A paced one is itself. */
+  paced(base: Dispatcher): Dispatcher {
+    const known = this.#paced.get(base);
+    if (known !== undefined) return known;
+    const dispatch = this.pace((options, handler) => base.dispatch(options, handler));
+    const paced = new Proxy(base, {
+      get(target, key) {
+        if (key === "dispatch") return dispatch;
+        const value: unknown = Reflect.get(target, key, target);
+        if (!OWN_METHODS.includes(key) || typeof value !== "function") return value;
+        return (...args: unknown[]): unknown => Reflect.apply(value, target, args);
+      },
+    });
+    this.#paced.set(base, paced);
+    this.#paced.set(paced, paced);
+    return paced;
+  }
+
+  #adopt(key: symbol): void {
+    const current = this.#globals[key];
+    if (typeof current?.dispatch === "function") this.#globals[key] = this.paced(current);
+  }
+
+  /** `setGlobalDispatcher` of every undici ends in `Object.defineProperty`, and says nothing otherwise. */
+  #watchDefinitions(): void {
+    const define = Object.defineProperty;
+    const adopt = (key: symbol): void => this.#adopt(key);
+    try {
+      Object.defineProperty = function defineProperty<T>(target: T, key: PropertyKey, descriptor: PropertyDescriptor) {
+        const defined = define(target, key, descriptor);
+        if (target === globalThis && typeof key === "symbol" && KEYS.includes(key)) adopt(key);
+        return defined;
+      };
+    } catch {
+      // The program runs with frozen intrinsics. What it replaces is told at the end.
+    }
+  }
+
+  #watchFetch(): void {
+    const { fetch } = this.#globals;
+    if (fetch === undefined) return;
+    this.#globals.fetch = new Proxy(fetch, {
+      apply: (target, self, args: unknown[]): unknown => {
+        const init = args[1] as { readonly dispatcher?: Dispatcher } | null | undefined;
+        if (typeof init?.dispatcher?.dispatch !== "function") return Reflect.apply(target, self, args);
+        const dispatcher = { value: this.paced(init.dispatcher), enumerable: true };
+        return Reflect.apply(target, self, [args[0], Object.create(init, { dispatcher })]);
+      },
+    });
+  }
+}

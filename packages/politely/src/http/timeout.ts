@@ -1,0 +1,28 @@
+import type { Clock } from "../types.js";
+
+/** A signal that aborts after a time, or with another signal. */
+export interface Timeout {
+  readonly signal: AbortSignal;
+  /** Ends it without aborting; leaves no timer and no listener behind. */
+  stop(): void;
+}
+
+/** Starts a timeout of `ms` on the clock. It aborts with a `TimeoutError`, as `AbortSignal.timeout` does. */
+export function startTimeout(clock: Clock, ms: number, outer: AbortSignal | undefined): Timeout {
+  const controller = new AbortController();
+  const follow = (): void => end(outer?.reason);
+  const timer = clock.setTimer(clock.now() + ms, () => {
+    end(new DOMException(`No answer within ${ms} ms of the start.`, "TimeoutError"));
+  });
+  const stop = (): void => {
+    clock.clearTimer(timer);
+    outer?.removeEventListener("abort", follow);
+  };
+  const end = (reason: unknown): void => {
+    stop();
+    controller.abort(reason);
+  };
+  if (outer?.aborted === true) follow();
+  else outer?.addEventListener("abort", follow, { once: true });
+  return { signal: controller.signal, stop };
+}

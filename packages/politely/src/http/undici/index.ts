@@ -1,0 +1,2 @@
+export type { InterceptorOptions, PoliteDispatch } from "./politeInterceptor.js";
+export { politeInterceptor } from "./politeInterceptor.js";

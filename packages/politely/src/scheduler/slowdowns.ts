@@ -1,0 +1,98 @@
+import type { AdaptiveState } from "../core/adaptive.js";
+import type { Slab } from "./slab.js";
+import { HAS_SLOWDOWN } from "./slab.js";
+
+/** Who asks a key to be slower than its policy: the site's headers, its robots.txt, or what was learned from its answers. */
+export type SlowdownSource = "headers" | "robots" | "adaptive";
+
+/** A bound that comes on top of a key's limits. It can only make starts later. */
+export interface Slowdown {
+  /** The least time between two starts; 0 for none. */
+  readonly gapUs: number;
+  /** No start before this instant. */
+  readonly holdUntilUs: number;
+  /** From here on it bounds nothing. */
+  readonly untilUs: number;
+  /** Who asked for it and how, for people. */
+  readonly because: string;
+}
+
+/** What the answers of a key have taught. */
+export interface Learned {
+  readonly state: AdaptiveState;
+  /** Why it was last made slower, for people; empty when it never was. */
+  readonly because: string;
+}
+
+const SOURCES: readonly SlowdownSource[] = ["headers", "robots", "adaptive"];
+
+type Row = { [Source in SlowdownSource]?: Slowdown };
+
+/** Which keys are to be slower than their policy, and since when nobody asks for it any more. */
+export class Slowdowns {
+  /** What the answers of keys with an adaptive rule have taught, by row. At full speed there is no slowdown, and still something to know. */
+  readonly learned = new Map<number, Learned>();
+  readonly #rows = new Map<number, Row>();
+
+  constructor(readonly slab: Slab) {}
+
+  /** Sets or, with undefined, takes away what one source asks of a key. */
+  set(slot: number, source: SlowdownSource, slowdown: Slowdown | undefined): void {
+    let row = this.#rows.get(slot);
+    if (row === undefined) {
+      if (slowdown === undefined) return;
+      row = {};
+      this.#rows.set(slot, row);
+      this.slab.setFlag(slot, HAS_SLOWDOWN, true);
+    }
+    if (slowdown !== undefined) row[source] = slowdown;
+    else {
+      delete row[source];
+      if (SOURCES.every((each) => row[each] === undefined)) this.#clear(slot);
+    }
+  }
+
+  get(slot: number, source: SlowdownSource): Slowdown | undefined {
+    return this.#rows.get(slot)?.[source];
+  }
+
+  /** When a start is possible for all that one source asks; minus infinity when it asks nothing. What is over is forgotten. */
+  readyAt(slot: number, source: SlowdownSource, lastUs: number, nowUs: number): number {
+    const slowdown = this.#rows.get(slot)?.[source];
+    if (slowdown === undefined) return Number.NEGATIVE_INFINITY;
+    if (slowdown.untilUs <= nowUs) {
+      this.set(slot, source, undefined);
+      return Number.NEGATIVE_INFINITY;
+    }
+    return Math.min(slowdown.untilUs, Math.max(slowdown.holdUntilUs, lastUs + slowdown.gapUs));
+  }
+
+  /** Every source that is not content with a start now, in a fixed order. */
+  *causes(slot: number, lastUs: number, nowUs: number): Iterable<{ source: SlowdownSource; atUs: number }> {
+    for (const source of SOURCES) {
+      const atUs = this.readyAt(slot, source, lastUs, nowUs);
+      if (atUs > nowUs) yield { source, atUs };
+    }
+  }
+
+  /** Whether forgetting the key would be a gift. What robots.txt asks is asked again with the next request, so only its running gap counts. */
+  isOwed(slot: number, lastUs: number, nowUs: number): boolean {
+    const row = this.#rows.get(slot);
+    if (row === undefined) return false;
+    return SOURCES.some((source) => {
+      // Before the first start, or after a reset of pacing, what is asked stops nobody and is owed all the same.
+      const readyUs = this.readyAt(slot, source, lastUs, nowUs);
+      return source === "robots" ? readyUs > nowUs : row[source] !== undefined;
+    });
+  }
+
+  /** Forgets everything about a key, what was learned included. */
+  forget(slot: number): void {
+    this.learned.delete(slot);
+    this.#clear(slot);
+  }
+
+  #clear(slot: number): void {
+    if (this.#rows.delete(slot)) this.slab.setFlag(slot, HAS_SLOWDOWN, false);
+  }
+}

@@ -1,0 +1,3 @@
+// Fails after a request.
+await (await fetch(process.argv[2])).text();
+throw new Error("the program's own mistake");

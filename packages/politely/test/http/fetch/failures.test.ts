@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { failureOf } from "../../../src/http/failure.js";
+import { DeadlineError, politely } from "../../../src/index.js";
+import { localSite } from "./localSite.js";
+import { networkFailure, scriptedSite } from "./scripted.js";
+
+const HERE = "127.0.0.2";
+
+describe("what a failure says about the site", () => {
+  it.each([
+    ["a refused connection", networkFailure("ECONNREFUSED"), "server_error"],
+    ["a reset connection", networkFailure("ECONNRESET"), "server_error"],
+    ["a name that is not found", networkFailure("ENOTFOUND"), "server_error"],
+    ["undici's closed socket", networkFailure("UND_ERR_SOCKET"), "server_error"],
+    ["a bad certificate", networkFailure("CERT_HAS_EXPIRED"), "server_error"],
+    ["no connection in time", networkFailure("UND_ERR_CONNECT_TIMEOUT"), "timeout"],
+    ["no headers in time", networkFailure("UND_ERR_HEADERS_TIMEOUT"), "timeout"],
+    ["a socket's own timeout", networkFailure("ETIMEDOUT"), "timeout"],
+    ["AbortSignal.timeout", new DOMException("too late", "TimeoutError"), "timeout"],
+    ["an abort", new DOMException("enough", "AbortError"), undefined],
+    ["an argument that makes no sense", new TypeError("method must be a token"), "unused"],
+    ["a URL that is none", networkFailure("ERR_INVALID_URL"), "unused"],
+    ["a browser's silence", new TypeError("Failed to fetch"), "server_error"],
+    ["anything else", new Error("what?"), undefined],
+    ["no error at all", "text", undefined],
+  ])("%s", (_name, error, outcome) => {
+    expect(failureOf(error)).toBe(outcome);
+  });
+
+  it("is found through a loop of causes", () => {
+    const error = new Error("loop");
+    error.cause = error;
+    expect(failureOf(error)).toBeUndefined();
+  });
+});
+
+describe("fetch that fails", () => {
+  it("because the connection is refused is an error of the server, the place free", async () => {
+    const polite = politely({ hosts: { [HERE]: { concurrency: 1, backoff: "linear" } } });
+    await expect(polite.fetch(`http://${HERE}:9/`)).rejects.toThrow(TypeError);
+    const stats = polite.stats(HERE);
+    expect(stats).toMatchObject({ totalRequests: 1, inFlight: 0 });
+    expect(stats?.cooldownMs).toBeGreaterThan(4_000);
+  });
+
+  it("because the connection is reset in the middle of the body is one too", async () => {
+    await using site = await localSite(HERE, (_request, response) => {
+      response.writeHead(200, { "content-length": "100" });
+      response.write("half");
+      setTimeout(() => response.destroy(), 10);
+    });
+    const polite = politely({ hosts: { [HERE]: { concurrency: 1 } } });
+    const response = await polite.fetch(site.origin);
+    await expect(response.text()).rejects.toThrow();
+    expect(polite.stats(HERE)).toMatchObject({ inFlight: 0 });
+    expect(polite.stats(HERE)?.cooldownMs).toBeGreaterThan(4_000);
+  });
+
+  it("because its arguments make no sense gives its unit back", async () => {
+    const polite = politely({ hosts: { [HERE]: { window: "1/h" } } });
+    await expect(polite.fetch(`http://${HERE}:9/`, { method: "b a d" })).rejects.toThrow(TypeError);
+    expect(polite.check(HERE).proceed).toBe(true);
+    await expect(polite.fetch("no url")).rejects.toThrow(TypeError);
+    await expect(polite.fetch("ftp://x.example/")).rejects.toThrow(TypeError);
+  });
+
+  it("because the caller gives up while waiting takes nothing and leaves the queue", async () => {
+    const { clock, polite, seen } = scriptedSite({ default: { window: "1/h" } }, () => 200);
+    await polite.fetch("https://a.example/");
+    const controller = new AbortController();
+    const page = polite.fetch("https://a.example/", { signal: controller.signal });
+    await clock.advance(10);
+    expect(polite.stats("a.example")?.waiting).toBe(1);
+    controller.abort(new Error("enough"));
+    await expect(page).rejects.toThrow("enough");
+    expect(polite.stats("a.example")).toMatchObject({ waiting: 0, cancelledRequests: 1 });
+    expect(seen).toHaveLength(1);
+  });
+
+  it("because a Request's own signal aborts does the same", async () => {
+    const { clock, polite } = scriptedSite({ default: { window: "1/h" } }, () => 200);
+    await polite.fetch("https://a.example/");
+    const controller = new AbortController();
+    const page = polite.fetch(new Request("https://a.example/", { signal: controller.signal }));
+    await clock.advance(10);
+    controller.abort(new Error("enough"));
+    await expect(page).rejects.toThrow("enough");
+  });
+
+  it("because it was aborted before it began sends nothing", async () => {
+    const { polite, seen } = scriptedSite({}, () => 200);
+    await expect(polite.fetch("https://a.example/", { signal: AbortSignal.abort("no") })).rejects.toBe("no");
+    expect(seen).toHaveLength(0);
+    expect(polite.check("a.example").proceed).toBe(true);
+  });
+
+  it("because it would wait too long says so at once", async () => {
+    const { polite } = scriptedSite({ default: { window: "1/h" } }, () => 200);
+    await polite.fetch("https://a.example/");
+    const page = polite.fetch("https://a.example/", { politely: { maxWait: "1s" } });
+    await expect(page).rejects.toBeInstanceOf(DeadlineError);
+  });
+});
+
+describe("a timeout", () => {
+  it("starts at the grant, not in the queue", async () => {
+    const { clock, polite, seen } = scriptedSite({ default: { minDelay: "60s" } }, () => ({
+      status: 200,
+      latencyMs: 900,
+    }));
+    const pages = [1, 2, 3].map(() => polite.fetch("https://a.example/", { politely: { timeout: "1s" } }));
+    await clock.runToEnd();
+    expect((await Promise.all(pages)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(seen.map(({ atMs }) => atMs)).toEqual([0, 60_000, 120_000]);
+  });
+
+  it("counts as no answer in time: the host backs off", async () => {
+    const { clock, polite } = scriptedSite({ default: { concurrency: 1 } }, () => ({ status: 200, latencyMs: 60_000 }));
+    const page = polite.fetch("https://a.example/", { politely: { timeout: "1s" } });
+    const failure = expect(page).rejects.toMatchObject({ name: "TimeoutError" });
+    await clock.advance(2_000);
+    await failure;
+    expect(polite.stats("a.example")).toMatchObject({ inFlight: 0, cooldownMs: 4_000 });
+  });
+
+  it("that makes no sense is an error before anything is taken", async () => {
+    const { polite, seen } = scriptedSite({}, () => 200);
+    await expect(polite.fetch("https://a.example/", { politely: { timeout: -1 } })).rejects.toThrow(RangeError);
+    expect(seen).toHaveLength(0);
+    expect(polite.check("a.example").proceed).toBe(true);
+  });
+
+  it("also ends a body that stalls for ever", async () => {
+    await using site = await localSite(HERE, (_request, response) => void response.write("half"));
+    const polite = politely({ hosts: { [HERE]: { concurrency: 1 } } });
+    const response = await polite.fetch(site.origin, { politely: { timeout: 100 } });
+    await expect(response.text()).rejects.toMatchObject({ name: "TimeoutError" });
+    expect(polite.stats(HERE)).toMatchObject({ inFlight: 0 });
+  });
+});
