@@ -73,9 +73,10 @@ function warningsOfLostPace(limits: HostLimits, path: string, replaced: HostRule
   return [{ path, message: `replaces ${what} whole and has no pace of its own: ${rest}; add rate or window` }];
 }
 
-function hasPace({ minDelay = 0, rate, window, quota }: Limits): boolean {
+function hasPace({ minDelay = 0, rate, window, quota, adaptive }: Limits): boolean {
   const gapUs = unwrap(readDuration(minDelay, { allowZero: true }), "minDelay");
-  return gapUs > 0 || rate !== undefined || window !== undefined || quota !== undefined;
+  const hasMost = typeof adaptive === "object" && adaptive.max !== undefined;
+  return hasMost || gapUs > 0 || rate !== undefined || window !== undefined || quota !== undefined;
 }
 
 function isPaced({ rule }: HostRule): boolean {

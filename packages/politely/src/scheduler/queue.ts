@@ -14,7 +14,15 @@ const GRANTS_PER_TURN = 4096;
 const FAR_US = 86_400_000_000;
 
 /** What holds a key that is nobody's turn to end. */
-const HELD_BY: ReadonlySet<LimitKind | undefined> = new Set(["cooldown", "probe", "pause", "quota"]);
+const HELD_BY: ReadonlySet<LimitKind | undefined> = new Set([
+  "cooldown",
+  "probe",
+  "pause",
+  "quota",
+  "headers",
+  "robots",
+  "adaptive",
+]);
 
 /** What the queue asks of the limiter it works for. */
 export interface QueueOwner {

@@ -23,6 +23,7 @@ export function reconfigure(engine: Engine, policy: CompiledPolicy, nowUs: numbe
     const rule = ruleOf(from);
     keys.setRule(slot, rule);
     convertRow(ledger, slot, from.rule, rule, nowUs);
+    engine.adaptive.conform(slot);
     keys.rouseIfOwing(slot, nowUs);
   };
   for (const [key, slot] of keys.hosts) move(slot, () => policy.hostRule(key.split("\n", 1)[0]).rule);
