@@ -3,6 +3,7 @@ import type { FetchOptions } from "../types.js";
 import { Flight } from "./flight.js";
 import { Identity } from "./identity.js";
 import type { Pacer } from "./pacer.js";
+import { Retrier } from "./retrier.js";
 
 /** A request that is about to be made, whoever makes it. */
 export interface Errand {
@@ -32,6 +33,8 @@ export interface Gate {
  */
 export class Exchange {
   readonly identity: Identity;
+  /** One for all clients of a limiter, so that they share the budgets of their hosts. */
+  readonly retrier: Retrier;
   /** Set once there is somebody who can fetch a robots.txt. */
   gate: Gate | undefined = undefined;
   /** A dispatcher is paced by the same limiter. */
@@ -42,6 +45,7 @@ export class Exchange {
 
   constructor(readonly pacer: Pacer) {
     this.identity = new Identity(pacer);
+    this.retrier = new Retrier(pacer);
   }
 
   /** Waits until the request may start, and counts it. Rejects as `acquire` does, and with `RobotsError`; it has taken nothing then. */

@@ -80,7 +80,7 @@ interface ErrorFields {
 
 /** System errors of sockets and names, what undici makes of them, and what TLS says. */
 function isNetworkCode(code: string): boolean {
-  return /^(E(CONN|PIPE|PROTO|HOST|NET|AI_|NOTFOUND|ADDR)|UND_ERR|ERR_(TLS|SSL|HTTP2|STREAM_PREMATURE)|CERT_|HPE_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(
+  return /^(E(CONN|PIPE|PROTO|HOST|NET|AI_|NOTFOUND|ADDR)|UND_ERR|ERR_(NETWORK|TLS|SSL|HTTP2|STREAM_PREMATURE)|CERT_|HPE_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(
     code,
   );
 }

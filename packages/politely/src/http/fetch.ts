@@ -3,7 +3,7 @@ import type { Exchange } from "./exchange.js";
 import { HeldResponses, letGo } from "./heldResponse.js";
 import { Journey } from "./journey.js";
 import { isRedirect, MAX_REDIRECTS, networkError, nextHop } from "./redirect.js";
-import { Retrier } from "./retrier.js";
+import { withMaxWait } from "./retrier.js";
 import { startTimeout } from "./timeout.js";
 
 /** Sends one request; the global `fetch` fits. */
@@ -15,29 +15,29 @@ export interface FetchParts {
   readonly send: Send;
   /** Reads the `timeout` of a request in milliseconds; throws when it makes no sense. */
   readonly readTimeout: (value: Duration) => number;
+  /** The policy's `retry` does not apply, since the client has retries of its own. Default false. */
+  readonly isOnce?: boolean;
 }
 
 /** The standard `fetch`, paced and listening. */
 export class PoliteFetch {
-  readonly #retrier: Retrier;
   readonly #held: HeldResponses;
   /** The platform follows redirects by itself and does not show where to, as browsers do. */
   #hidesRedirects = false;
 
   constructor(readonly parts: FetchParts) {
-    const { pacer } = parts.exchange;
-    this.#retrier = new Retrier(pacer);
-    this.#held = new HeldResponses(pacer.clock);
+    this.#held = new HeldResponses(parts.exchange.pacer.clock);
   }
 
   async fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> {
     const journey = new Journey(input, init ?? {}, this.parts.exchange.identity.userAgent);
     const { timeout } = journey.options ?? {};
     const timeoutMs = timeout === undefined ? undefined : this.parts.readTimeout(timeout);
-    const rules = journey.isRepeatable ? this.#retrier.rulesFor(journey.method) : undefined;
+    const { exchange, isOnce = false } = this.parts;
+    const rules = journey.isRepeatable && !isOnce ? exchange.retrier.rulesFor(journey.method) : undefined;
     if (rules === undefined) return this.#travel(journey, journey.options, timeoutMs);
     const { url, method, signal, options } = journey;
-    return this.#retrier.run<Response>(
+    return exchange.retrier.run<Response>(
       {
         url,
         method,
@@ -92,12 +92,6 @@ export class PoliteFetch {
       step = { url: hop.url, hop };
     }
   }
-}
-
-function withMaxWait(options: FetchOptions | undefined, maxWaitMs: number | undefined): FetchOptions | undefined {
-  return maxWaitMs === undefined || maxWaitMs === Number.POSITIVE_INFINITY
-    ? options
-    : { ...options, maxWait: maxWaitMs };
 }
 
 /** Nobody wants the body; a stream that is read already is let be. */

@@ -21,8 +21,8 @@ class Held implements BodyListener {
   inner: Response | undefined = undefined;
 
   constructor(
-    /** Undefined for a copy of a body that is watched at its source. */
-    readonly flight: Flight | undefined,
+    /** Of each limiter that the request went through. None for a copy of a body that is watched at its source. */
+    readonly flights: Flight[],
     readonly facts: ResponseFacts,
     /** Copies of one response share its body: it is given up when all of them are. */
     readonly copies: { wanted: number },
@@ -30,20 +30,20 @@ class Held implements BodyListener {
 
   /** Nothing is left to wait for. */
   get isOver(): boolean {
-    return this.flight === undefined || this.flight.isOver;
+    return this.flights.every(({ isOver }) => isOver);
   }
 
   arrived(): void {
-    this.flight?.done();
+    for (const flight of this.flights) flight.done();
   }
 
   failed(error: unknown): void {
-    this.flight?.failed(error);
+    for (const flight of this.flights) flight.failed(error);
   }
 
   cancelled(): void {
     this.copies.wanted -= 1;
-    if (this.copies.wanted === 0) this.flight?.done();
+    if (this.copies.wanted === 0) this.arrived();
   }
 }
 
@@ -64,12 +64,19 @@ export class HeldResponses {
 
   /** Gives back the same response, watched. `flight` ends with its body; at once when there is none. */
   hold(response: Response, flight: Flight, facts: ResponseFacts): Response {
+    const known = heldOf.get(response);
+    if (known !== undefined) {
+      // It came through another limiter, which watches it already.
+      if (known.isOver) flight.done();
+      else known.flights.push(flight);
+      return response;
+    }
     const body: unknown = response.body;
     if (body === null || body === undefined) {
       flight.done();
       if (facts.redirected === undefined && facts.url === undefined) return response;
     }
-    adopt(response, new Held(flight, facts, { wanted: 1 }));
+    adopt(response, new Held([flight], facts, { wanted: 1 }));
     if (!flight.isOver) this.#readLater(response);
     return response;
   }
@@ -89,7 +96,7 @@ export class HeldResponses {
 /** Frees the place of a response that is kept, and reads ahead what it can of its body. */
 export function letGo(response: Response): void {
   readUnread(response);
-  heldOf.get(response)?.flight?.done();
+  heldOf.get(response)?.arrived();
 }
 
 /** Begins to read ahead a response that is held and not read yet. */
@@ -193,13 +200,13 @@ function cloner(base: object) {
     if (held?.inner !== undefined) {
       const { url, redirected, type } = this;
       const copy = held.inner.clone();
-      adopt(copy, new Held(undefined, { url, redirected, type }, { wanted: 1 }));
+      adopt(copy, new Held([], { url, redirected, type }, { wanted: 1 }));
       return copy;
     }
     const copy = own<() => Response>(base, this, "clone").call(this);
     if (held === undefined) return copy;
     held.copies.wanted += 1;
-    adopt(copy, new Held(held.flight, held.facts, held.copies));
+    adopt(copy, new Held(held.flights, held.facts, held.copies));
     return copy;
   };
 }

@@ -1,7 +1,7 @@
 import { statusMeaning } from "../core/answer.js";
 import { PolitelyError } from "../errors.js";
 import type { RetryRules } from "../policy/types.js";
-import type { HeadersLike } from "../types.js";
+import type { FetchOptions, HeadersLike } from "../types.js";
 import { delay } from "./delay.js";
 import { isNetworkFailure } from "./failure.js";
 import type { Pacer } from "./pacer.js";
@@ -92,4 +92,13 @@ export class Retrier {
     const steadyMs = Math.min(MAX_DELAY_MS, delayMs * 2 ** Math.min(attempt - 1, 30));
     return steadyMs * (1 + jitter * this.pacer.random());
   }
+}
+
+/** The options of a repetition: its wait is bounded by the policy of retries. */
+export function withMaxWait(
+  options: FetchOptions | undefined,
+  maxWaitMs: number | undefined,
+): FetchOptions | undefined {
+  if (maxWaitMs === undefined || maxWaitMs === Number.POSITIVE_INFINITY) return options;
+  return { ...options, maxWait: maxWaitMs };
 }

@@ -1,4 +1,13 @@
 export type {
+  HttpAnswer,
+  HttpCase,
+  HttpClient,
+  HttpFeature,
+  HttpRequest,
+  HttpSuiteOptions,
+} from "./httpSuite.js";
+export { httpSuite } from "./httpSuite.js";
+export type {
   ListeningOrigin,
   ListenOptions,
   OriginAnswer,

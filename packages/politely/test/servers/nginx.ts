@@ -34,8 +34,9 @@ export interface NginxOptions {
  * with a request; where that makes it more than 1000 times `burst`, the request is refused and costs nothing. Time is
  * in whole milliseconds, so a request that arrives the full gap after the last one is never refused. Arrival is what
  * counts: without burst, a client that starts every 50 ms is refused now and then at 20 a second, because the way takes
- * longer for one request than for the next. Counting from the answer (`countFrom: "answer"`) is safe, and so
- * is a burst one smaller than what nginx allows at once, which is `burst` + 1.
+ * longer for one request than for the next. Counting from the answer (`countFrom: "answer"`) is safe: a gap without
+ * burst, and with one a window of what nginx allows at once, which is `burst` + 1, in the time in which it forgets that
+ * many. A bucket counts from the start, so that even a smaller burst is safe only while the way differs by less than what it leaves free.
  */
 export function startNginx(options: NginxOptions): Promise<Server> {
   const { limits, retryAfterSec = 2, robots } = options;

@@ -2,7 +2,7 @@ import type { FetchOptions, HeadersLike } from "../../types.js";
 import type { Exchange } from "../exchange.js";
 import type { Flight } from "../flight.js";
 import { isRedirect } from "../redirect.js";
-import { Retrier } from "../retrier.js";
+import { withMaxWait } from "../retrier.js";
 import {
   type AxiosConfig,
   type AxiosFailure,
@@ -42,13 +42,11 @@ const USER_AGENT = "User-Agent";
 /** Sends the requests of one axios instance. */
 export class AxiosCourier {
   readonly #exchange: Exchange;
-  readonly #retrier: Retrier;
   readonly #sender: AxiosLike;
   readonly #native = nativeTransport();
 
   constructor(exchange: Exchange, instance: AxiosLike) {
     this.#exchange = exchange;
-    this.#retrier = new Retrier(exchange.pacer);
     // Without interceptors and without defaults: it sends what it is given, by the adapter it is given.
     this.#sender = instance.create({});
     const { defaults } = this.#sender;
@@ -92,9 +90,9 @@ export class AxiosCourier {
     const { url, signal, config } = trip;
     const { method: name = "get", politely: options, data } = config;
     const method = name.toUpperCase();
-    const rules = isStream(data) ? undefined : this.#retrier.rulesFor(method);
+    const rules = isStream(data) ? undefined : this.#exchange.retrier.rulesFor(method);
     if (rules === undefined) return this.#travel(trip, options);
-    return this.#retrier.run<Answer>(
+    return this.#exchange.retrier.run<Answer>(
       {
         url,
         method,
@@ -121,7 +119,7 @@ export class AxiosCourier {
       const { response, error } = answer;
       const location =
         maxRedirects > 0 && isRedirect(response.status) ? fieldOf(response.headers, "location") : undefined;
-      if (location === undefined || error === undefined) return hold(answer, config);
+      if (location === undefined || error === undefined) return this.#hold(answer, config);
       discard(answer);
       try {
         if (redirects >= maxRedirects) throw tooMany();
@@ -175,6 +173,15 @@ export class AxiosCourier {
     }
   }
 
+  /** Frees the place of an answer once its body is there. */
+  #hold(answer: Answer, { validateStatus }: AxiosConfig): Answer {
+    const { response, flight, error } = answer;
+    response.data = holdStream(response.data, flight, this.#exchange.pacer.clock);
+    // A redirect without a location is no redirect; the caller may want it.
+    const isWanted = error !== undefined && (validateStatus?.(response.status) ?? true);
+    return isWanted ? { ...answer, error: undefined } : answer;
+  }
+
   /** Gives a request to its adapter. What comes back carries the caller's config, so that it can be sent again. */
   async #pass(config: AxiosConfig, own: AxiosConfig): Promise<AxiosResponse> {
     try {
@@ -195,23 +202,9 @@ export class AxiosCourier {
   }
 }
 
-/** Frees the place of an answer once its body is there. */
-function hold(answer: Answer, { validateStatus }: AxiosConfig): Answer {
-  const { response, flight, error } = answer;
-  response.data = holdStream(response.data, flight);
-  // A redirect without a location is no redirect; the caller may want it.
-  const isWanted = error !== undefined && (validateStatus?.(response.status) ?? true);
-  return isWanted ? { ...answer, error: undefined } : answer;
-}
-
 function discard({ response, flight }: Answer): void {
   flight.done();
   dropStream(response.data);
-}
-
-function withMaxWait(options: FetchOptions | undefined, maxWaitMs: number | undefined): FetchOptions | undefined {
-  if (maxWaitMs === undefined || maxWaitMs === Number.POSITIVE_INFINITY) return options;
-  return { ...options, maxWait: maxWaitMs };
 }
 
 /** As axios says it. */

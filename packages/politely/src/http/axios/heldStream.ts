@@ -1,8 +1,10 @@
+import type { Clock } from "../../types.js";
 import type { Flight } from "../flight.js";
 import { readAhead } from "../readAhead.js";
+import { freeUnread, type WaitingStream } from "./unreadStream.js";
 
 /** A stream of Node's, as far as its end matters. */
-interface NodeStream {
+interface NodeStream extends WaitingStream {
   readonly destroyed: boolean;
   /** What it broke off with; null when it did not. */
   readonly errored?: unknown;
@@ -10,8 +12,11 @@ interface NodeStream {
   destroy(): unknown;
 }
 
-/** Ends `flight` with the body: when a stream ends, breaks off or is given up, and at once when it is none. Gives the same bytes back. */
-export function holdStream(data: unknown, flight: Flight): unknown {
+/**
+ * Ends `flight` with the body: when a stream ends, breaks off, is given up or not read for 5 s, and at once when it is none.
+ * Gives the same bytes back.
+ */
+export function holdStream(data: unknown, flight: Flight, clock: Clock): unknown {
   if (isWebStream(data)) {
     const done = (): void => flight.done();
     return readAhead(data, { arrived: done, cancelled: done, failed: (error) => flight.failed(error) });
@@ -25,6 +30,7 @@ export function holdStream(data: unknown, flight: Flight): unknown {
     if (data.errored === undefined || data.errored === null) flight.done();
     else flight.failed(data.errored);
   });
+  freeUnread(data, flight, clock);
   return data;
 }
 

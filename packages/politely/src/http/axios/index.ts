@@ -13,9 +13,9 @@ const exchangesOf = new WeakMap<object, readonly Exchange[]>();
  * and returns it.
  *
  * Each redirect waits its turn at its own host. `timeout` starts at the grant of each hop. A place is kept until the body
- * has arrived; that of a `responseType: "stream"` until it ends or is destroyed. Cancelling leaves the queue. `http.retry`
- * of the policy applies. `politely` in the config of a request says how it waits. Errors are those of axios, and the
- * limiter's own as they are. A request that brings its own adapter function is not paced.
+ * has arrived; that of a `responseType: "stream"` until it ends, is destroyed, or nobody has begun to read it for 5 s.
+ * Cancelling leaves the queue. `http.retry` of the policy applies. `politely` in the config of a request says how it waits.
+ * Errors are those of axios, and the limiter's own as they are. A request that brings its own adapter function is not paced.
  *
  * Throws `TypeError` when `limiter` is none. The same limiter twice paces once.
  */

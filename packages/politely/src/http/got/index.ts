@@ -1,4 +1,5 @@
-import type { FetchOptions, HeadersLike, KeyLimiter, Limiter } from "../../types.js";
+import type { Clock, FetchOptions, HeadersLike, KeyLimiter, Limiter } from "../../types.js";
+import { freeUnread, type WaitingStream } from "../axios/unreadStream.js";
 import { type Errand, type Exchange, exchangeOf } from "../exchange.js";
 import type { Flight } from "../flight.js";
 import { isRedirect } from "../redirect.js";
@@ -42,7 +43,7 @@ interface SentRequest {
   destroy(error?: unknown): unknown;
 }
 
-interface Answer {
+interface Answer extends WaitingStream {
   readonly statusCode: number;
   readonly headers: HeadersLike & { readonly location?: string };
   /** Whether all of it has arrived. */
@@ -60,8 +61,9 @@ const sendersOf = new WeakMap<Send, { readonly exchange: Exchange; readonly inne
  * Makes a got instance whose requests are paced by `limiter` and tell it what was answered. The given one stays as it is.
  *
  * Each redirect, and each of got's own retries, waits its turn at its own host; `http.retry` of the policy is left to got.
- * Got's timeouts start at the grant of each. A place is kept until the body has ended, also that of a stream. An answer
- * from got's cache takes nothing. Cancelling leaves the queue. `context.politely` of a call says how it waits.
+ * Got's timeouts start at the grant of each. A place is kept until the body has ended, also that of a stream; one that
+ * nobody begins to read gives it back after 5 s. An answer from got's cache takes nothing. Cancelling leaves the queue.
+ * `context.politely` of a call says how it waits.
  *
  * A refusal of the limiter arrives as got reports every failure: a `RequestError` with the limiter's `code`, and its error
  * as `cause`. Throws `TypeError` when `limiter` is none. The same limiter twice paces once.
@@ -86,7 +88,7 @@ function travel(exchange: Exchange, options: GotOptions, next: Parameters<Handle
     try {
       const sent = (await inner?.(...args)) ?? (await nativeSend(options, url)(...args));
       if (sent === undefined) throw new TypeError(`got has no way to send a request to ${url}.`);
-      watch(sent, flight);
+      watch(sent, flight, exchange.pacer.clock);
       return sent;
     } catch (error) {
       flight.failed(error);
@@ -110,30 +112,31 @@ function introduce({ identity }: Exchange, { headers }: GotOptions): () => strin
   return () => own;
 }
 
+/** Waits for the grant; leaves the queue with the caller's signal, and when somebody aborts what is in `waits`. */
 async function admit(exchange: Exchange, errand: Errand, waits: Set<AbortController>): Promise<Flight> {
   const wait = new AbortController();
-  const { signal } = errand;
+  const follow = (): void => wait.abort(errand.signal?.reason);
+  if (errand.signal?.aborted === true) follow();
+  errand.signal?.addEventListener("abort", follow, { once: true });
   waits.add(wait);
   try {
-    return await exchange.admit({
-      ...errand,
-      signal: signal === undefined ? wait.signal : AbortSignal.any([signal, wait.signal]),
-    });
+    return await exchange.admit({ ...errand, signal: wait.signal });
   } finally {
     waits.delete(wait);
+    errand.signal?.removeEventListener("abort", follow);
   }
 }
 
 /** Hears the answer of a request and frees its place with the last byte. */
-function watch(sent: Sent, flight: Flight): void {
+function watch(sent: Sent, flight: Flight, clock: Clock): void {
   if ("statusCode" in sent) {
-    hear(sent, flight);
+    hear(sent, flight, clock);
     return;
   }
   let answer: Answer | undefined;
   sent.once("response", (response) => {
     answer = response;
-    hear(response, flight);
+    hear(response, flight, clock);
   });
   sent.once("error", (error) => flight.failed(error));
   sent.once("close", () => {
@@ -149,7 +152,7 @@ function watch(sent: Sent, flight: Flight): void {
   };
 }
 
-function hear(answer: Answer, flight: Flight): void {
+function hear(answer: Answer, flight: Flight, clock: Clock): void {
   const { statusCode, headers } = answer;
   if (isRedirect(statusCode) && headers.location !== undefined) {
     // Got goes on to the next hop at once, which must not wait for the rest of this one.
@@ -158,6 +161,7 @@ function hear(answer: Answer, flight: Flight): void {
   }
   flight.answered(statusCode, headers);
   answer.once("end", () => flight.done());
+  freeUnread(answer, flight, clock);
 }
 
 /** Node's `request` for a URL, which after a redirect may be of another protocol than that of the call. */

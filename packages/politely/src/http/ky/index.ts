@@ -1,6 +1,6 @@
 import { PolitelyError } from "../../errors.js";
 import { durationUs } from "../../policy/duration.js";
-import type { FetchOptions, KeyLimiter, Limiter } from "../../types.js";
+import type { Clock, FetchOptions, KeyLimiter, Limiter } from "../../types.js";
 import { type Exchange, exchangeOf } from "../exchange.js";
 import { PoliteFetch, type Send } from "../fetch.js";
 
@@ -25,11 +25,26 @@ interface RetryOptions {
 
 type Call = (input: unknown, options?: KyOptions) => unknown;
 
-/** What ky waits where nobody says otherwise. */
+/** How one call is sent. It travels in the init of its hops, since all calls of an instance share one `PoliteFetch`. */
+const HOW = Symbol("politely/ky");
+
+interface HowToSend {
+  readonly send: Send;
+  /** From the grant of a hop to its headers. */
+  readonly timeoutMs: number | false;
+}
+
+interface KyInit extends RequestInit {
+  readonly [HOW]?: HowToSend;
+}
+
+/** What ky waits where nobody says otherwise, and the most it takes. */
 const DEFAULT_TIMEOUT_MS = 10_000;
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const METHODS: ReadonlySet<string | symbol> = new Set(["get", "post", "put", "patch", "head", "delete"]);
-/** Which exchanges the calls of an instance go through. */
-const exchangesOf = new WeakMap<object, readonly Exchange[]>();
+
+/** The instance behind a polite one, and the exchanges its calls go through. */
+const politeOnes = new WeakMap<object, { readonly plain: KyLike; readonly exchanges: readonly Exchange[] }>();
 
 /**
  * Makes a ky instance whose requests are paced by `limiter` and tell it what was answered. The given one stays as it is.
@@ -43,9 +58,9 @@ const exchangesOf = new WeakMap<object, readonly Exchange[]>();
  */
 export function politeKy<Instance extends KyLike>(ky: Instance, limiter: Limiter | KeyLimiter): Instance {
   const exchange = exchangeOf(limiter, "politeKy");
-  const exchanges = exchangesOf.get(ky) ?? [];
+  const { plain, exchanges } = politeOnes.get(ky) ?? { plain: ky, exchanges: [] };
   if (exchanges.includes(exchange)) return ky;
-  const courier = new KyCourier(exchange, ky);
+  const courier = new KyCourier(exchange, plain);
   const polite = new Proxy<Instance>(ky, {
     apply: (target, _self, [input, options]: Parameters<Call>) =>
       (target as unknown as Call)(input, courier.prepare(options)),
@@ -59,20 +74,28 @@ export function politeKy<Instance extends KyLike>(ky: Instance, limiter: Limiter
       return (options: object): unknown => politeKy((value as KyLike["create"])(options), limiter);
     },
   });
-  exchangesOf.set(polite, [...exchanges, exchange]);
+  politeOnes.set(polite, { plain, exchanges: [...exchanges, exchange] });
   return polite;
 }
 
 /** Sends the requests of one instance. */
 class KyCourier {
-  readonly #exchange: Exchange;
+  readonly #clock: Clock;
+  readonly #polite: PoliteFetch;
   readonly #defaults: KyOptions;
 
   constructor(
     exchange: Exchange,
     readonly ky: KyLike,
   ) {
-    this.#exchange = withoutRetry(exchange);
+    this.#clock = exchange.pacer.clock;
+    this.#polite = new PoliteFetch({
+      exchange,
+      // Ky's own retries and those of the policy would multiply.
+      isOnce: true,
+      send: (input, init) => this.#send(input, init),
+      readTimeout: (value) => durationUs(value, "timeout") / 1000,
+    });
     let defaults: KyOptions = {};
     ky.extend((inherited: KyOptions) => {
       defaults = inherited;
@@ -81,38 +104,43 @@ class KyCourier {
     this.#defaults = defaults;
   }
 
-  /** The options of a call, with what makes it polite. Something that is no options is left for ky to refuse. */
+  /** The options of a call, with what makes it polite. What ky would refuse is left for ky to refuse. */
   prepare(options: KyOptions = {}): KyOptions {
-    const isOptions = typeof options === "object" && options !== null && !Array.isArray(options);
-    const timeoutMs = isOptions ? (options.timeout ?? this.#defaults.timeout ?? DEFAULT_TIMEOUT_MS) : undefined;
-    if (timeoutMs === undefined || (timeoutMs !== false && !(timeoutMs <= 2 ** 31 - 1))) return options;
+    if (typeof options !== "object" || options === null || Array.isArray(options)) return options;
+    const timeoutMs = options.timeout ?? this.#defaults.timeout ?? DEFAULT_TIMEOUT_MS;
+    if (timeoutMs !== false && !(timeoutMs <= MAX_TIMEOUT_MS)) return options;
     const own = options.fetch ?? this.#defaults.fetch;
-    const send: Send = own ?? ((input, init) => globalThis.fetch(input, init));
-    const polite = new PoliteFetch({
-      exchange: this.#exchange,
-      send: timeoutMs === false ? send : (input, init) => this.#sendWithin(timeoutMs, send, input, init),
-      readTimeout: (value) => durationUs(value, "timeout") / 1000,
-    });
+    const how: HowToSend = { timeoutMs, send: own ?? ((input, init) => globalThis.fetch(input, init)) };
     const politely = options.context?.politely ?? this.#defaults.context?.politely;
     return {
       ...options,
       // Ky would count the time in the queue.
       timeout: false,
       retry: withoutRefusals(this.#defaults.retry, options.retry),
-      fetch: (input, init) => polite.fetch(input, politely === undefined ? init : { ...init, politely }),
+      fetch: (input, init) => {
+        const ours: KyInit = { ...init, [HOW]: how };
+        return this.#polite.fetch(input, politely === undefined ? ours : { ...ours, politely });
+      },
     };
   }
 
+  #send(input: string | URL | Request, { [HOW]: how, ...init }: KyInit = {}): Promise<Response> {
+    if (how === undefined || how.timeoutMs === false) return (how?.send ?? globalThis.fetch)(input, init);
+    return this.#sendWithin(how.timeoutMs, how.send, input, init);
+  }
+
   /** Sends one hop and gives up when its headers are not there in time, as ky itself would have. */
-  async #sendWithin(ms: number, send: Send, input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
-    const { clock } = this.#exchange.pacer;
+  async #sendWithin(ms: number, send: Send, input: string | URL | Request, init: RequestInit): Promise<Response> {
     const late = new AbortController();
     const outer = init.signal ?? undefined;
     const signals = outer === undefined ? [late.signal] : [outer, late.signal];
     let timer: unknown;
+    let isOver = false;
     const isLate = new Promise<never>((_resolve, reject) => {
-      timer = clock.setTimer(clock.now() + ms, () => {
+      timer = this.#clock.setTimer(this.#clock.now() + ms, () => {
         void this.#timeoutError(input, init).then((error) => {
+          // It may have come just now after all.
+          if (isOver) return;
           late.abort(error);
           reject(error);
         });
@@ -121,7 +149,8 @@ class KyCourier {
     try {
       return await Promise.race([send(input, { ...init, signal: AbortSignal.any(signals) }), isLate]);
     } finally {
-      clock.clearTimer(timer);
+      isOver = true;
+      this.#clock.clearTimer(timer);
     }
   }
 
@@ -136,17 +165,6 @@ class KyCourier {
       return error;
     }
   }
-}
-
-/** What a `PoliteFetch` needs of an exchange, with no retries of its own: those of ky would multiply them. */
-function withoutRetry(exchange: Exchange): Exchange {
-  const { pacer, identity } = exchange;
-  const quiet: Pick<Exchange, "pacer" | "identity" | "admit"> = {
-    pacer: { ...pacer, http: () => ({ ...pacer.http(), retry: undefined }) },
-    identity,
-    admit: (errand) => exchange.admit(errand),
-  };
-  return quiet as Exchange;
 }
 
 /** Ky takes every error for a network that failed; what the limiter refuses is refused for good. */

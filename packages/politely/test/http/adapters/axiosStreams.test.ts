@@ -2,8 +2,9 @@ import type { Readable } from "node:stream";
 import axios, { type AxiosInstance } from "axios";
 import { describe, expect, it } from "vitest";
 import { politeAxios } from "../../../src/http/axios/index.js";
-import { politely } from "../../../src/index.js";
+import { type Limiter, type PolicyInput, politely } from "../../../src/index.js";
 import { type HttpWorld, inHttpWorld, openBody, reply, until } from "../../../src/testing/httpWorld.js";
+import { VirtualClock } from "../../../src/testing/virtualClock.js";
 
 type World = HttpWorld<AxiosInstance>;
 
@@ -12,7 +13,7 @@ function play(adapter: "http" | "fetch", run: (world: World) => Promise<void>) {
     {
       makeLimiter: politely,
       makeClient: (limiter) => politeAxios(axios.create({ adapter, responseType: "stream" }), limiter),
-      policy: (a) => ({ hosts: { [a]: { concurrency: 1, backoff: "none" } } }),
+      policy,
     },
     run,
   );
@@ -91,4 +92,26 @@ describe("a stream of politeAxios", () => {
       await until("the places are free", () => outcomes(world).length === 3);
       expect(outcomes(world)).toEqual(["neutral", "neutral", "server_error"]);
     }));
+
+  it("gives its place back when bytes have waited 5 s for a reader, and not before there are any", async () => {
+    const clock = new VirtualClock();
+    const makeLimiter = (policy: PolicyInput): Limiter => politely(policy, { clock });
+    const makeClient = (limiter: Limiter): AxiosInstance => politeAxios(axios.create(), limiter);
+    await inHttpWorld({ makeLimiter, makeClient, policy }, async ({ client, limiter, a }) => {
+      const body = openBody(a, 200);
+      const { data } = await client.get<Readable>(a.origin, { responseType: "stream" });
+      await clock.advance(9_000);
+      expect(limiter.stats(a.key)?.inFlight).toBe(1);
+      body().write("some");
+      await until("bytes are there", () => data.readableLength > 0);
+      await clock.advance(2_000);
+      expect(limiter.stats(a.key)?.inFlight).toBe(0);
+      body().end(" of it");
+      expect((await data.setEncoding("utf8").toArray()).join("")).toBe("some of it");
+    });
+  });
 });
+
+function policy(a: string): PolicyInput {
+  return { hosts: { [a]: { concurrency: 1, backoff: "none" } } };
+}

@@ -1,9 +1,11 @@
-import { request as nodeRequest } from "node:http";
+import { type IncomingMessage, request as nodeRequest, type ServerResponse } from "node:http";
+import { Readable } from "node:stream";
 import got, { CancelError, type Got, RequestError, TimeoutError } from "got";
 import { describe, expect, it } from "vitest";
 import { politeGot } from "../../../src/http/got/index.js";
-import { DeadlineError, type Limits, limit, politely } from "../../../src/index.js";
+import { DeadlineError, type Limiter, type Limits, limit, type PolicyInput, politely } from "../../../src/index.js";
 import { type HttpWorld, inHttpWorld, openBody, pause, reply, until } from "../../../src/testing/httpWorld.js";
+import { VirtualClock } from "../../../src/testing/virtualClock.js";
 
 type World = HttpWorld<Got>;
 
@@ -218,6 +220,14 @@ describe("a stream of politeGot", () => {
       await until("the place is free", () => limiter.stats(a.key)?.inFlight === 0);
     }));
 
+  it("takes a body that is piped into it before its turn", () =>
+    play(async ({ client, limiter, a }) => {
+      limiter.pause(a.key, 30);
+      a.answer = (request, answer) => void (request as IncomingMessage).pipe(answer as ServerResponse);
+      const echoed = Readable.from(["some ", "bytes"]).pipe(client.stream.post(a.origin));
+      expect((await echoed.setEncoding("utf8").toArray()).join("")).toBe("some bytes");
+    }));
+
   it("frees its place when it is destroyed", () =>
     play(async (world) => {
       const { client, a } = world;
@@ -228,6 +238,25 @@ describe("a stream of politeGot", () => {
       await until("the place is free", () => outcomes(world).length === 1);
       expect(outcomes(world)).toEqual(["neutral"]);
     }));
+
+  it("gives its place back when nobody has begun to read it for 5 s", async () => {
+    const clock = new VirtualClock();
+    const makeLimiter = (policy: PolicyInput): Limiter => politely(policy, { clock });
+    const makeClient = (limiter: Limiter): Got => politeGot(got, limiter);
+    const policy = (a: string): PolicyInput => ({ hosts: { [a]: { concurrency: 1 } } });
+    await inHttpWorld({ makeLimiter, makeClient, policy }, async ({ client, limiter, a }) => {
+      const text = "x".repeat(300_000);
+      a.answer = (_request, answer) => reply(answer, 200, {}, text);
+      const stream = client.stream(a.origin);
+      await new Promise((resolve) => stream.once("response", resolve));
+      await pause(20);
+      await clock.advance(4_999);
+      expect(limiter.stats(a.key)?.inFlight).toBe(1);
+      await clock.advance(2_000);
+      expect(limiter.stats(a.key)?.inFlight).toBe(0);
+      expect((await stream.setEncoding("utf8").toArray()).join("")).toBe(text);
+    });
+  });
 
   it("is paced again when it is retried", () =>
     play(async (world) => {

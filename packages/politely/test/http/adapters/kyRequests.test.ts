@@ -108,9 +108,9 @@ describe("politeKy", () => {
   it("takes the timeout of the instance, does not count the body, and can still be aborted there", () =>
     play(async ({ client, a }) => {
       const body = openBody(a, 200);
-      const quick = client.extend({ timeout: 40 });
+      const quick = client.extend({ timeout: 250 });
       const response = await quick.get(a.origin);
-      setTimeout(() => body().end("late"), 60);
+      setTimeout(() => body().end("late"), 300);
       expect(await response.text()).toBe("late");
       const controller = new AbortController();
       const aborted = await quick.get(a.origin, { signal: controller.signal });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Limiter, type LimiterEvent, politely } from "../../../src/index.js";
+import { type Limiter, type LimiterEvent, limit, politely } from "../../../src/index.js";
 import { localSite } from "./localSite.js";
 
 const HERE = "127.0.0.2";
@@ -144,6 +144,20 @@ describe("a place is kept until the body has arrived", () => {
     await response.text();
     await expect(response.text()).rejects.toThrow(TypeError);
     expect(limiter.stats(HERE)).toMatchObject({ inFlight: 0, totalRequests: 1 });
+  });
+
+  it("two limiters, one behind the other, each keep a place and get it back", async () => {
+    await using site = await localSite(HERE, (_request, response) => response.end("hello"));
+    const inner = polite(1);
+    const outer = limit({ concurrency: 1 }, { fetch: (input, init) => inner.fetch(input, init) });
+    for (let index = 0; index < 3; index++) {
+      const response = await outer.fetch(site.origin);
+      expect([outer.stats().inFlight, inFlight(inner)]).toEqual([1, 1]);
+      expect(await (index === 1 ? response.clone() : response).text()).toBe("hello");
+      expect([outer.stats().inFlight, inFlight(inner)]).toEqual([0, 0]);
+    }
+    await outer.fetch(site.origin);
+    await until(() => outer.stats().inFlight === 0 && inFlight(inner) === 0);
   });
 
   it.each([204, 304])("an answer of %i has no body to wait for", async (status) => {

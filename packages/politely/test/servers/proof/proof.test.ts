@@ -27,7 +27,7 @@ const tooFast = new Table("Ten times too fast, with Retry-After", [
   "came while stopped",
   "the last of these after",
   "next after Retry-After",
-  "arrived of 100, at a host that says nothing but stop",
+  "arrived of 40, at a host that says nothing but stop",
 ]);
 
 afterAll(() => {
@@ -118,8 +118,8 @@ describe("ten times too fast", () => {
     // Code that runs for the first time is slow to hear.
     await flood(nginx, clients, { limits: { minDelay: 50, countFrom: "answer" }, requestsEach: 5 });
     [limited, closed] = await Promise.all([
-      flood(nginx, clients, { limits, requestsEach: 50 }),
-      flood(haproxy, clients, { limits, requestsEach: 100 }),
+      flood(nginx, clients, { limits, requestsEach: 20 }),
+      flood(haproxy, clients, { limits, requestsEach: 40 }),
     ]);
     for (const [index, { name, arrivals }] of limited.entries()) {
       const stops = arrivals.flatMap((log) => stopsIn(log, retryAfterMs));
@@ -132,12 +132,8 @@ describe("ten times too fast", () => {
       expect(["200", "429", "POLITELY_DEADLINE"]).toEqual(expect.arrayContaining(Object.keys(tally)));
       const stops = arrivals.flatMap((log) => stopsIn(log, retryAfterMs));
       expect(stops.length).toBeGreaterThan(0);
-      const early = stops.map(({ earlyMs }) => earlyMs.length);
-      expect({ name, heldGrantCount, early: Math.max(...early, mostEarly) }).toEqual({
-        name,
-        heldGrantCount: 0,
-        early: mostEarly,
-      });
+      for (const { earlyMs } of stops) expect(earlyMs.length).toBeLessThanOrEqual(mostEarly);
+      expect({ name, heldGrantCount }).toEqual({ name, heldGrantCount: 0 });
     }
   });
 
