@@ -1,5 +1,5 @@
 // Packs packages/politely as npm would publish it, and checks what is in the file: its entries, its types, and that it loads.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { npm, root, run, tool } from "./run.mjs";
@@ -28,7 +28,7 @@ function checkAll() {
 }
 
 /**
- * Imports every entry from a folder that has nothing but the unpacked package.
+ * Imports every entry from a folder that has nothing but the unpacked package and the dependencies it names.
  *
  * @param {string} tarball
  */
@@ -38,7 +38,10 @@ function loads(tarball) {
   if (!run("tar", ["-xzf", tarball, "-C", home, "--strip-components=1"])) {
     return false;
   }
-  const { exports } = JSON.parse(readFileSync(join(root, "packages/politely/package.json"), "utf8"));
+  const { exports, dependencies } = JSON.parse(readFileSync(join(root, "packages/politely/package.json"), "utf8"));
+  for (const name of Object.keys(dependencies)) {
+    symlinkSync(join(root, "node_modules", name), join(scratch, "node_modules", name));
+  }
   const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json"));
   const program = entries.map((entry) => `await import("politely${entry.slice(1)}");`).join("\n");
   writeFileSync(join(scratch, "loads.mjs"), program);
