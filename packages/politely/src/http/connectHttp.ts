@@ -20,7 +20,7 @@ export function connectHttp(limiter: LocalLimiter, { clock, random, send }: Http
     clock,
     random,
     http: () => limiter.http(),
-    acquire: (target, options) => limiter.acquire(target, options),
+    enter: (target, options) => limiter.enter(target, options),
     keyOf: (target) => limiter.keyOf(target),
     contactWantedBy: (key) => limiter.contactWantedBy(key),
     slowByRobots: (target, slowdown) => limiter.slowByRobots(target, slowdown),
@@ -35,5 +35,5 @@ export function connectHttp(limiter: LocalLimiter, { clock, random, send }: Http
     send: sendNow,
     readTimeout: (value) => durationUs(value, "timeout") / 1000,
   });
-  return (input, init) => polite.fetch(input, init);
+  return polite.fetch;
 }

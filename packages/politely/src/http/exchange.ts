@@ -1,5 +1,5 @@
 import type { HttpRules, RobotsRules } from "../policy/types.js";
-import type { FetchOptions } from "../types.js";
+import type { AcquireOptions, FetchOptions, Permit, Target } from "../types.js";
 import { Flight } from "./flight.js";
 import { Identity } from "./identity.js";
 import type { Pacer } from "./pacer.js";
@@ -50,18 +50,25 @@ export class Exchange {
 
   /** Waits until the request may start, and counts it. Rejects as `acquire` does, and with `RobotsError`; it has taken nothing then. */
   async admit(errand: Errand): Promise<Flight> {
+    return this.enter(errand);
+  }
+
+  /** The same without a promise where none is needed: admits at once, or promises to. Throws when it is refused at once. */
+  enter(errand: Errand): Flight | Promise<Flight> {
     const http = this.pacer.http();
     const { gate } = this;
-    if (http.robots === undefined || gate === undefined) {
-      if (this.#wasGated) gate?.relax();
-      this.#wasGated = false;
-      return this.admitUnasked(errand);
-    }
+    if (http.robots !== undefined && gate !== undefined) return this.#enterByGate(errand, gate, http.robots, http);
+    if (this.#wasGated) gate?.relax();
+    this.#wasGated = false;
+    return this.enterUnasked(errand);
+  }
+
+  async #enterByGate(errand: Errand, gate: Gate, robots: RobotsRules, http: HttpRules): Promise<Flight> {
     this.#wasGated = true;
     for (;;) {
-      await gate.pass(errand, http.robots, http);
-      const flight = await this.admitUnasked(errand);
-      if (!gate.isShut(errand.url, http.robots)) return flight;
+      await gate.pass(errand, robots, http);
+      const flight = await this.enterUnasked(errand);
+      if (!gate.isShut(errand.url, robots)) return flight;
       flight.unused();
     }
   }
@@ -91,18 +98,18 @@ export class Exchange {
   }
 
   /** The same without a look at robots.txt. */
-  async admitUnasked({ url, signal, ownAgent, options }: Errand): Promise<Flight> {
-    if (options === undefined && signal === undefined) {
-      const permit = await this.pacer.acquire(url);
-      this.identity.look(permit.key, ownAgent);
-      return new Flight(permit);
-    }
-    const { intent, scopes, maxWait, priority, cost } = options ?? {};
-    const isPlain = intent === undefined && scopes === undefined;
-    const target = isPlain
-      ? url
-      : { url, ...(intent === undefined ? {} : { intent }), ...(scopes === undefined ? {} : { scopes }) };
-    const permit = await this.pacer.acquire(target, { signal, maxWait, priority, cost });
+  enterUnasked(errand: Errand): Flight | Promise<Flight> {
+    const { url, signal, options } = errand;
+    const permit =
+      options === undefined && signal === undefined
+        ? this.pacer.enter(url)
+        : this.pacer.enter(targetOf(url, options), acquireOptions(signal, options));
+    return permit instanceof Promise
+      ? permit.then((granted) => this.#begin(granted, errand))
+      : this.#begin(permit, errand);
+  }
+
+  #begin(permit: Permit, { signal, ownAgent }: Errand): Flight {
     this.identity.look(permit.key, ownAgent);
     const flight = new Flight(permit);
     if (signal?.aborted !== true) return flight;
@@ -110,6 +117,17 @@ export class Exchange {
     flight.unused();
     throw signal.reason;
   }
+}
+
+function targetOf(url: string, options: FetchOptions | undefined): Target {
+  const { intent, scopes } = options ?? {};
+  if (intent === undefined && scopes === undefined) return url;
+  return { url, ...(intent === undefined ? {} : { intent }), ...(scopes === undefined ? {} : { scopes }) };
+}
+
+function acquireOptions(signal: AbortSignal | undefined, options: FetchOptions | undefined): AcquireOptions {
+  const { maxWait, priority, cost } = options ?? {};
+  return { signal, maxWait, priority, cost };
 }
 
 const exchanges = new WeakMap<object, Exchange>();

@@ -1,5 +1,6 @@
 import type { Duration, FetchOptions, PoliteRequestInit } from "../types.js";
 import type { Exchange } from "./exchange.js";
+import { Flight } from "./flight.js";
 import { HeldResponses, letGo } from "./heldResponse.js";
 import { Journey } from "./journey.js";
 import { isRedirect, MAX_REDIRECTS, networkError, nextHop } from "./redirect.js";
@@ -19,6 +20,8 @@ export interface FetchParts {
   readonly isOnce?: boolean;
 }
 
+const NOTHING: PoliteRequestInit = {};
+
 /** The standard `fetch`, paced and listening. */
 export class PoliteFetch {
   readonly #held: HeldResponses;
@@ -29,8 +32,17 @@ export class PoliteFetch {
     this.#held = new HeldResponses(parts.exchange.pacer.clock);
   }
 
-  async fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> {
-    const journey = new Journey(input, init ?? {}, this.parts.exchange.identity.userAgent);
+  /** Never throws; bound, so that it may be passed around. */
+  readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> => {
+    try {
+      return this.#fetch(input, init);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
+
+  #fetch(input: string | URL | Request, init: PoliteRequestInit | undefined): Promise<Response> {
+    const journey = new Journey(input, init ?? NOTHING, this.parts.exchange.identity.userAgent);
     const { timeout } = journey.options ?? {};
     const timeoutMs = timeout === undefined ? undefined : this.parts.readTimeout(timeout);
     const { exchange, isOnce = false } = this.parts;
@@ -58,7 +70,9 @@ export class PoliteFetch {
     for (let redirects = 0; ; redirects++) {
       const { exchange } = this.parts;
       const { signal, ownAgent } = journey;
-      const flight = await exchange.admit({ url: step.url, signal, ownAgent, options });
+      const entered = exchange.enter({ url: step.url, signal, ownAgent, options });
+      // Most need not wait: then there is no promise to wait for either.
+      const flight = entered instanceof Flight ? entered : await entered;
       const timeout = timeoutMs === undefined ? undefined : startTimeout(exchange.pacer.clock, timeoutMs, signal);
       let response: Response;
       try {

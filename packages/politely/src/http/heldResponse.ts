@@ -47,7 +47,13 @@ class Held implements BodyListener {
   }
 }
 
-const heldOf = new WeakMap<object, Held>();
+/** Where a response keeps what is known of it. */
+const HELD = Symbol("politely.held");
+
+function heldOf(response: Response): Held | undefined {
+  return (response as { readonly [HELD]?: Held })[HELD];
+}
+
 /** For each class of responses, a prototype whose bodies tell when they have arrived. */
 const prototypes = new WeakMap<object, object>();
 
@@ -64,7 +70,7 @@ export class HeldResponses {
 
   /** Gives back the same response, watched. `flight` ends with its body; at once when there is none. */
   hold(response: Response, flight: Flight, facts: ResponseFacts): Response {
-    const known = heldOf.get(response);
+    const known = heldOf(response);
     if (known !== undefined) {
       // It came through another limiter, which watches it already.
       if (known.isOver) flight.done();
@@ -96,17 +102,17 @@ export class HeldResponses {
 /** Frees the place of a response that is kept, and reads ahead what it can of its body. */
 export function letGo(response: Response): void {
   readUnread(response);
-  heldOf.get(response)?.arrived();
+  heldOf(response)?.arrived();
 }
 
 /** Begins to read ahead a response that is held and not read yet. */
 function readUnread(response: Response): void {
-  const held = heldOf.get(response);
+  const held = heldOf(response);
   if (held !== undefined && !held.isTouched && !held.isOver) innerOf(response, held);
 }
 
 function adopt(response: Response, held: Held): void {
-  heldOf.set(response, held);
+  (response as { [HELD]?: Held })[HELD] = held;
   const base: object = Object.getPrototypeOf(response) as object;
   let prototype = prototypes.get(base);
   if (prototype === undefined) {
@@ -158,7 +164,7 @@ function own<Value>(base: object, response: Response, name: string): Value {
 
 function bodyGetter(base: object) {
   return function body(this: Response): ReadableStream<Uint8Array> | null {
-    const held = heldOf.get(this);
+    const held = heldOf(this);
     if (held === undefined || (held.inner === undefined && held.isOver)) return own(base, this, "body");
     const inner = innerOf(this, held);
     return inner === this ? own(base, this, "body") : inner.body;
@@ -167,19 +173,19 @@ function bodyGetter(base: object) {
 
 function bodyUsedGetter(base: object) {
   return function bodyUsed(this: Response): boolean {
-    return heldOf.get(this)?.inner?.bodyUsed ?? own(base, this, "bodyUsed");
+    return heldOf(this)?.inner?.bodyUsed ?? own(base, this, "bodyUsed");
   };
 }
 
 function factGetter(base: object, name: keyof ResponseFacts) {
   return function fact(this: Response): unknown {
-    return heldOf.get(this)?.facts[name] ?? own(base, this, name);
+    return heldOf(this)?.facts[name] ?? own(base, this, name);
   };
 }
 
 function wholeReader(base: object, name: Reader) {
   return function readWhole(this: Response): Promise<unknown> {
-    const held = heldOf.get(this);
+    const held = heldOf(this);
     if (held?.inner !== undefined) return held.inner[name]();
     const read = own<() => Promise<unknown>>(base, this, name);
     if (held === undefined || held.isOver || own<boolean>(base, this, "bodyUsed")) return read.call(this);
@@ -196,7 +202,7 @@ function wholeReader(base: object, name: Reader) {
 
 function cloner(base: object) {
   return function clone(this: Response): Response {
-    const held = heldOf.get(this);
+    const held = heldOf(this);
     if (held?.inner !== undefined) {
       const { url, redirected, type } = this;
       const copy = held.inner.clone();

@@ -64,17 +64,18 @@ export class Journey {
   }
 
   /** Sends one step. With `follows` the platform follows redirects by itself. */
-  async send(send: Send, { url, hop }: Step, signal: AbortSignal | undefined, follows: boolean): Promise<Response> {
+  send(send: Send, { hop }: Step, signal: AbortSignal | undefined, follows: boolean): Promise<Response> {
     const redirect = this.redirect === "follow" && !follows ? "manual" : this.redirect;
     const base: RequestInit = { ...this.#init, redirect, ...(signal === undefined ? {} : { signal }) };
-    if (hop !== undefined) {
-      const { method, headers, hasBody } = hop;
-      return send(url, { ...base, method, headers, body: hasBody ? await this.#bodyAgain() : null });
-    }
+    if (hop !== undefined) return this.#sendHop(send, hop, base);
     const headers = this.#changedHeaders();
     if (headers !== undefined) base.headers = headers;
     this.#sent += 1;
     return send(this.#sent > 1 && this.#spare !== undefined ? this.#spare.clone() : this.#input, base);
+  }
+
+  async #sendHop(send: Send, { url, method, headers, hasBody }: Hop, base: RequestInit): Promise<Response> {
+    return send(url, { ...base, method, headers, body: hasBody ? await this.#bodyAgain() : null });
   }
 
   /** The caller's headers with the policy's User-Agent, if that changes them. */

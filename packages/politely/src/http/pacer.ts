@@ -9,7 +9,8 @@ export interface Pacer {
   random(): number;
   /** How requests are made by the policy now in force. */
   http(): HttpRules;
-  acquire(target: Target, options?: AcquireOptions): Promise<Permit>;
+  /** Grants at once, or promises to. Throws when it is refused. */
+  enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit>;
   keyOf(target: Target): string;
   /** The preset of a key whose site wants to know how to reach the caller. */
   contactWantedBy(key: string): string | undefined;

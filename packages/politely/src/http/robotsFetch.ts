@@ -31,7 +31,7 @@ export async function fetchRobots(exchange: Exchange, send: Send, origin: string
   });
   let hop = { url: `${origin}/robots.txt`, method: "GET", headers, hasBody: false };
   for (let redirects = 0; ; redirects++) {
-    const flight = await exchange.admitUnasked({ url: hop.url, options: { priority: PRIORITY } });
+    const flight = await exchange.enterUnasked({ url: hop.url, options: { priority: PRIORITY } });
     const timeout = startTimeout(exchange.pacer.clock, TIMEOUT_MS, undefined);
     flight.onEnd = () => timeout.stop();
     try {

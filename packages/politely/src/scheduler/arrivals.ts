@@ -11,7 +11,8 @@ import { type LaneCost, Terms, Waiter } from "./lane.js";
 export class Arrivals {
   constructor(readonly engine: Engine) {}
 
-  acquire(target: Target, options: AcquireOptions | undefined): Promise<Permit> {
+  /** Grants at once, or gives the promise of a permit. Throws when it is refused. */
+  enter(target: Target, options: AcquireOptions | undefined): Permit | Promise<Permit> {
     if (this.engine.isClosed) throw new ClosedError(this.engine.policy.resolve(target).key);
     checkOptions(options);
     const nowUs = this.engine.nowUs();
@@ -19,8 +20,7 @@ export class Arrivals {
     const cost = costOf(this.engine.ledger, demand, options?.cost);
     const maxWaitUs = this.#maxWaitUs(demand, options);
     options?.signal?.throwIfAborted();
-    if (this.engine.queue.canStart(demand, cost, nowUs))
-      return Promise.resolve(this.engine.grantNow(demand, cost, nowUs, nowUs));
+    if (this.engine.queue.canStart(demand, cost, nowUs)) return this.engine.grantNow(demand, cost, nowUs, nowUs);
     this.#refuseIfHopeless(demand, cost, options?.priority ?? 0, maxWaitUs, nowUs);
     return this.#wait(demand, cost, options, nowUs + maxWaitUs, nowUs);
   }

@@ -160,7 +160,8 @@ export class Engine {
       if (permit !== null && permit !== undefined) return Promise.resolve(permit);
     }
     try {
-      return this.arrivals.acquire(target, options);
+      const permit = this.arrivals.enter(target, options);
+      return permit instanceof HeldPermit ? Promise.resolve(permit) : (permit as Promise<Permit>);
     } catch (error) {
       return Promise.reject(error);
     }

@@ -103,6 +103,11 @@ export class LocalLimiter implements Limiter {
     return this.parts.fetch(input, init);
   }
 
+  /** The same as `acquire` without a promise where none is needed: grants at once, or promises to. Throws when it is refused. */
+  enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit> {
+    return this.#engine.arrivals.enter(target, options);
+  }
+
   /** How HTTP requests are made by the policy now in force. */
   http(): HttpRules {
     return this.#engine.policy.http;

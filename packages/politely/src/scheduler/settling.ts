@@ -45,10 +45,18 @@ export class Settling implements PermitOwner {
     const answer = readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
     if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
     if (outcome === undefined) throw new TypeError("report needs an outcome: how the request was answered.");
+    if (this.#isNothingNew(answer)) return;
     const heldAt = this.#partOfScope(permit.scopeNames, answer.scope);
     this.#hear(answer, permit, heldAt, this.engine.nowUs());
     for (const part of permit.parts ?? [permit]) this.engine.queue.touch(part.slot);
     this.engine.queue.run();
+  }
+
+  /** A good answer that says nothing more, while nobody cools down and nobody learns from it. */
+  #isNothingNew({ kind, budget, scope }: Answer): boolean {
+    const { ledger, profiles } = this.engine;
+    if ((kind !== "success" && kind !== "neutral") || budget !== undefined || scope !== undefined) return false;
+    return ledger.cooldowns.size === 0 && !profiles.hasAdaptive;
   }
 
   releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void {
