@@ -55,7 +55,7 @@ export interface FetchOptions extends Omit<AcquireOptions, "signal"> {
 
 /** What `fetch` takes, and how the limiter should treat it. */
 export interface PoliteRequestInit extends RequestInit {
-  readonly politely?: FetchOptions;
+  readonly politely?: FetchOptions | undefined;
 }
 
 /** How a request ended, in one word. `"unused"` means it was never sent. */
@@ -63,7 +63,7 @@ export type OutcomeKind = "success" | "rate_limited" | "server_error" | "timeout
 
 /** Headers in any usual form: a `Headers` object, or a plain record with names in any case. */
 export type HeadersLike =
-  | { get(name: string): string | null }
+  | { get(name: string): unknown }
   | Readonly<Record<string, string | readonly string[] | number | undefined>>;
 
 /** How a request ended. A `Response` fits. */
@@ -130,6 +130,8 @@ export interface Clock {
    */
   setTimer(atMs: number, fn: () => void, slackMs?: number): unknown;
   clearTimer(timer: unknown): void;
+  /** Lets the process end although this timer is pending. May be absent. */
+  unref?(timer: unknown): void;
 }
 
 /** Where log lines go; `console` fits. A logger that throws is ignored. */
@@ -142,19 +144,19 @@ export interface Logger {
 /** How a limiter works inside, beside its policy. */
 export interface LimiterOptions {
   /** Default: the machine's monotonic clock with sharp wake-ups. Tests pass a `VirtualClock`. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Default: no log. */
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
   /** How many keys may owe time or be kept at once. Default 1,000,000. Beyond it, new hosts share one lane under the default limits. */
-  readonly maxKeys?: number;
+  readonly maxKeys?: number | undefined;
   /** How many idle hosts keep their statistics. Default 100,000. Older ones are folded into one row. 0 keeps no statistics per host. */
-  readonly keepStats?: number;
+  readonly keepStats?: number | undefined;
   /** The wait that is worth one point of priority, and after which a waiter reserves its scopes. Default 10 s. */
-  readonly ageing?: Duration;
+  readonly ageing?: Duration | undefined;
   /** Numbers from 0 up to but not including 1, for jitter. Default `Math.random`. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
   /** What sends the requests of `fetch`. Default the global `fetch` at the time of each call. */
-  readonly fetch?: (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+  readonly fetch?: ((input: string | URL | Request, init?: RequestInit) => Promise<Response>) | undefined;
 }
 
 /** What `reset` forgets. `"pacing"`: gap, rate and windows. `"stats"`: the statistics. `"all"`: these, quotas, cooldowns and pauses too. */

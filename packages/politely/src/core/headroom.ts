@@ -31,17 +31,18 @@ export interface Headroom {
  * The headroom after an answer that says what remains: it is spread until the reset, and none is left when others under way may use it up.
  *
  * Of two answers the one whose request started later counts. One that comes late can only make it tighter, never wider, so
- * that answers out of order do no harm.
+ * that answers out of order do no harm: by what it says itself, since the newer answer has counted those under way. When it
+ * changes nothing, `known` itself is returned.
  */
 export function headroomAfter(known: Headroom | undefined, said: BudgetSaid, heard: BudgetHeard): Headroom {
   const { nowUs, startedUs } = heard;
   const untilUs = nowUs + said.resetUs;
-  const left = said.remaining - heard.laterUnits;
+  const isLate = known !== undefined && known.untilUs > nowUs && startedUs < known.startedUs;
+  const left = said.remaining - (isLate ? 0 : heard.laterUnits);
   const gapUs = left > 0 ? Math.ceil(said.resetUs / left) : 0;
   const holdUntilUs = left > 0 ? Number.NEGATIVE_INFINITY : untilUs;
-  if (known === undefined || known.untilUs <= nowUs || startedUs >= known.startedUs) {
-    return { gapUs, holdUntilUs, untilUs, startedUs };
-  }
+  if (!isLate) return { gapUs, holdUntilUs, untilUs, startedUs };
+  if (gapUs <= known.gapUs && holdUntilUs <= known.holdUntilUs) return known;
   return {
     gapUs: Math.max(gapUs, known.gapUs),
     holdUntilUs: Math.max(holdUntilUs, known.holdUntilUs),

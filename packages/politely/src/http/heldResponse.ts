@@ -13,38 +13,51 @@ export interface ResponseFacts {
   readonly type?: ResponseType;
 }
 
+/** The places that wait for one body: of each limiter that the request went through. Refers to nothing that could keep the body alive. */
+class Places implements BodyListener {
+  /** Copies of one response share its body: it is given up when all of them are. */
+  wanted = 1;
+  readonly #flights: Flight[];
+
+  constructor(flight: Flight) {
+    this.#flights = [flight];
+  }
+
+  /** Nothing is left to wait for. */
+  get isOver(): boolean {
+    return this.#flights.every(({ isOver }) => isOver);
+  }
+
+  add(flight: Flight): void {
+    if (this.isOver) flight.done();
+    else this.#flights.push(flight);
+  }
+
+  arrived(): void {
+    for (const flight of this.#flights) flight.done();
+  }
+
+  failed(error: unknown): void {
+    for (const flight of this.#flights) flight.failed(error);
+  }
+
+  cancelled(): void {
+    this.wanted -= 1;
+    if (this.wanted === 0) this.arrived();
+  }
+}
+
 /** What is known of a response whose place is kept until its body has arrived. */
-class Held implements BodyListener {
+class Held {
   /** Somebody has begun to read, so that nobody has to read ahead. */
   isTouched = false;
   /** Takes over the body once it is read ahead or as a stream. */
   inner: Response | undefined = undefined;
 
   constructor(
-    /** Of each limiter that the request went through. None for a copy of a body that is watched at its source. */
-    readonly flights: Flight[],
-    readonly facts: ResponseFacts,
-    /** Copies of one response share its body: it is given up when all of them are. */
-    readonly copies: { wanted: number },
+    readonly places: Places,
+    public facts: ResponseFacts,
   ) {}
-
-  /** Nothing is left to wait for. */
-  get isOver(): boolean {
-    return this.flights.every(({ isOver }) => isOver);
-  }
-
-  arrived(): void {
-    for (const flight of this.flights) flight.done();
-  }
-
-  failed(error: unknown): void {
-    for (const flight of this.flights) flight.failed(error);
-  }
-
-  cancelled(): void {
-    this.copies.wanted -= 1;
-    if (this.copies.wanted === 0) this.arrived();
-  }
 }
 
 /** Where a response keeps what is known of it. */
@@ -73,8 +86,8 @@ export class HeldResponses {
     const known = heldOf(response);
     if (known !== undefined) {
       // It came through another limiter, which watches it already.
-      if (known.isOver) flight.done();
-      else known.flights.push(flight);
+      known.places.add(flight);
+      known.facts = { ...known.facts, ...facts };
       return response;
     }
     const body: unknown = response.body;
@@ -82,7 +95,7 @@ export class HeldResponses {
       flight.done();
       if (facts.redirected === undefined && facts.url === undefined) return response;
     }
-    adopt(response, new Held([flight], facts, { wanted: 1 }));
+    adopt(response, new Held(new Places(flight), facts));
     if (!flight.isOver) this.#readLater(response);
     return response;
   }
@@ -94,7 +107,7 @@ export class HeldResponses {
     this.clock.setTimer(this.clock.now(), () => {
       const unread = this.#unread;
       this.#unread = [];
-      for (const each of unread) readUnread(each);
+      for (const each of unread) readQuietly(each);
     });
   }
 }
@@ -102,13 +115,22 @@ export class HeldResponses {
 /** Frees the place of a response that is kept, and reads ahead what it can of its body. */
 export function letGo(response: Response): void {
   readUnread(response);
-  heldOf(response)?.arrived();
+  heldOf(response)?.places.arrived();
+}
+
+/** One that cannot be read ahead must not stop the others; whoever reads it is told. */
+function readQuietly(response: Response): void {
+  try {
+    readUnread(response);
+  } catch (error) {
+    heldOf(response)?.places.failed(error);
+  }
 }
 
 /** Begins to read ahead a response that is held and not read yet. */
 function readUnread(response: Response): void {
   const held = heldOf(response);
-  if (held !== undefined && !held.isTouched && !held.isOver) innerOf(response, held);
+  if (held !== undefined && !held.isTouched && !held.places.isOver) innerOf(response, held);
 }
 
 function adopt(response: Response, held: Held): void {
@@ -130,15 +152,10 @@ function innerOf(response: Response, held: Held): Response {
   const isWeb = body !== null && typeof body.getReader === "function" && !body.locked;
   held.isTouched = true;
   if (!isWeb) return response;
-  const { status, statusText, headers } = response;
-  const init = { status, statusText, headers };
-  held.inner = new Response(readAhead(body, held), isUsual(status) ? init : { headers });
+  // Of the headers only the one that tells what the bytes are matters here.
+  const type = response.headers.get("content-type");
+  held.inner = new Response(readAhead(body, held.places), type === null ? {} : { headers: { "content-type": type } });
   return held.inner;
-}
-
-/** Only these can be given to the constructor together with a body. */
-function isUsual(status: number): boolean {
-  return status >= 200 && status <= 599 && ![204, 205, 304].includes(status);
 }
 
 /** A prototype between a response and its class, through which everything about the body goes. */
@@ -165,7 +182,7 @@ function own<Value>(base: object, response: Response, name: string): Value {
 function bodyGetter(base: object) {
   return function body(this: Response): ReadableStream<Uint8Array> | null {
     const held = heldOf(this);
-    if (held === undefined || (held.inner === undefined && held.isOver)) return own(base, this, "body");
+    if (held === undefined || (held.inner === undefined && held.places.isOver)) return own(base, this, "body");
     const inner = innerOf(this, held);
     return inner === this ? own(base, this, "body") : inner.body;
   };
@@ -188,13 +205,13 @@ function wholeReader(base: object, name: Reader) {
     const held = heldOf(this);
     if (held?.inner !== undefined) return held.inner[name]();
     const read = own<() => Promise<unknown>>(base, this, name);
-    if (held === undefined || held.isOver || own<boolean>(base, this, "bodyUsed")) return read.call(this);
+    if (held === undefined || held.places.isOver || own<boolean>(base, this, "bodyUsed")) return read.call(this);
     held.isTouched = true;
+    const { places } = held;
     const result = read.call(this);
     result.then(
-      () => held.arrived(),
-      // What arrived whole but is no JSON says nothing of the site.
-      (error: unknown) => (error instanceof SyntaxError ? held.arrived() : held.failed(error)),
+      () => places.arrived(),
+      (error: unknown) => (isOfContent(error) ? places.arrived() : places.failed(error)),
     );
     return result;
   };
@@ -204,15 +221,27 @@ function cloner(base: object) {
   return function clone(this: Response): Response {
     const held = heldOf(this);
     if (held?.inner !== undefined) {
-      const { url, redirected, type } = this;
-      const copy = held.inner.clone();
-      adopt(copy, new Held([], { url, redirected, type }, { wanted: 1 }));
-      return copy;
+      return sameFacts(held.inner.clone(), this);
     }
     const copy = own<() => Response>(base, this, "clone").call(this);
     if (held === undefined) return copy;
-    held.copies.wanted += 1;
-    adopt(copy, new Held(held.flights, held.facts, held.copies));
+    held.places.wanted += 1;
+    adopt(copy, new Held(held.places, held.facts));
     return copy;
   };
+}
+
+/** What arrived whole, but is no JSON or no form, says nothing of the site. A network that fails has a cause. */
+function isOfContent(error: unknown): boolean {
+  return error instanceof SyntaxError || (error instanceof TypeError && error.cause === undefined);
+}
+
+/** Makes a copy of a body that was read ahead say of itself what the response it comes from says. */
+function sameFacts(copy: Response, response: Response): Response {
+  const { url, redirected, type, status, statusText, ok } = response;
+  const headers = new Headers(response.headers);
+  for (const [name, value] of Object.entries({ url, redirected, type, status, statusText, ok, headers })) {
+    Object.defineProperty(copy, name, { value, configurable: true });
+  }
+  return copy;
 }

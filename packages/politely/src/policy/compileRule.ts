@@ -58,7 +58,7 @@ function compileWith(limits: Limits, maxQueueIfNone: number): Rule {
   const refill = rate === undefined ? { rateCount: 0, ratePerUs: 0 } : unwrap(readRefill(rate), "rate");
   const written = asList(limits.window).map((window) => unwrap(readRate(window), "window"));
   const windows = written.map((window) => unwrap(readWindow(window), "window"));
-  const quota = limits.quota === undefined ? undefined : { timeZone: "UTC", ...withoutUndefined(limits.quota) };
+  const quota = limits.quota === undefined ? undefined : { ...limits.quota, timeZone: limits.quota.timeZone ?? "UTC" };
 
   return {
     enabled: true,
@@ -138,9 +138,4 @@ function intervalOf(rate: Rate, name: string): number {
 function asList<Entry>(value: Entry | readonly Entry[] | undefined): readonly Entry[] {
   if (value === undefined) return [];
   return Array.isArray(value) ? (value as readonly Entry[]) : [value as Entry];
-}
-
-/** A field that is there but undefined counts as absent, and must not hide a default. */
-function withoutUndefined<Fields extends object>(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
 }

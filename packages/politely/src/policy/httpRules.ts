@@ -32,10 +32,10 @@ export function contactIn(text: string | undefined | null): string | undefined {
   return /[^\s@<>()]+@[^\s@<>()]+\.[^\s@<>()]+|https?:\/\/[^\s<>()]+/.exec(text ?? "")?.[0];
 }
 
-/** The User-Agent with the contact behind it, unless it is in there already. */
+/** The User-Agent with the contact behind it, unless it is in there already. A contact alone is sent under our name. */
 function identityOf({ userAgent, contact }: HttpPolicy): string | undefined {
-  if (userAgent === undefined || contact === undefined || userAgent.includes(contact)) return userAgent;
-  return `${userAgent} (+${contact})`;
+  if (contact === undefined || userAgent?.includes(contact) === true) return userAgent;
+  return `${userAgent ?? "politely"} (+${contact})`;
 }
 
 function compileRobots({ robots, userAgent }: HttpPolicy): RobotsRules | undefined {

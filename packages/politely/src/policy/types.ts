@@ -4,21 +4,23 @@ import type { Duration, Rate, Target } from "../types.js";
 /** What one host, one intent, one scope or everything together may do. All limits given apply at once. */
 export interface Limits {
   /** `false` turns the limits of this entry off. Default true. */
-  readonly enabled?: boolean;
+  readonly enabled?: boolean | undefined;
   /** The least time between two starts. 0 means none. */
-  readonly minDelay?: Duration;
+  readonly minDelay?: Duration | undefined;
   /** A token bucket, full at the start. */
-  readonly rate?: Rate;
+  readonly rate?: Rate | undefined;
   /** How many units the bucket holds: a whole number from 1. Default 1. Needs `rate`. */
-  readonly burst?: number;
+  readonly burst?: number | undefined;
   /** Exact sliding windows. Above 4,096 starts per window they are grouped: never over, late by at most a 1,024th of the period. */
-  readonly window?: Rate | readonly Rate[];
+  readonly window?: Rate | readonly Rate[] | undefined;
   /** A budget that resets on the calendar of `timeZone` (default UTC). */
-  readonly quota?: { readonly count: number; readonly per: "hour" | "day" | "month"; readonly timeZone?: string };
+  readonly quota?:
+    | { readonly count: number; readonly per: "hour" | "day" | "month"; readonly timeZone?: string | undefined }
+    | undefined;
   /** How many may be in flight at once: a whole number from 1. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** Whether gap and windows run from a start or from its answer. Default `"start"`. */
-  readonly countFrom?: "start" | "answer";
+  readonly countFrom?: "start" | "answer" | undefined;
   /** How long to stay away after server errors and timeouts. Default linear: 5, 10, … 30 s. Exponential: 5, 10, 20, 40, 60 s. */
   readonly backoff?:
     | "none"
@@ -28,40 +30,44 @@ export interface Limits {
         readonly kind: "none" | "linear" | "exponential";
         readonly base: Duration;
         readonly max: Duration;
-        readonly jitter?: number;
-      };
+        readonly jitter?: number | undefined;
+      }
+    | undefined;
   /** How long to stay away after a 429 without Retry-After. A list is a ladder. Default 60 s. */
-  readonly cooldown?: Duration | readonly Duration[];
+  readonly cooldown?: Duration | readonly Duration[] | undefined;
   /** Slow down by what the site answers and how long it takes, never above the other limits. `min` and `max` bound the rate this leads to. Default false. */
-  readonly adaptive?: boolean | { readonly min?: Rate; readonly max?: Rate };
+  readonly adaptive?: boolean | { readonly min?: Rate | undefined; readonly max?: Rate | undefined } | undefined;
   /** The longest a request may wait in its lane. Default: no bound; 0 means never wait. */
-  readonly maxWait?: Duration;
+  readonly maxWait?: Duration | undefined;
   /** How many requests may wait; 0 means none. Default 100,000 for a host; no bound for an intent, a scope and `global`. */
-  readonly maxQueue?: number;
+  readonly maxQueue?: number | undefined;
   /** With a store: lifetime of a place. Default 30 s. */
-  readonly permitTtl?: Duration;
+  readonly permitTtl?: Duration | undefined;
   /** A permit not released by then gives its place back, with an event. Default 10 min. */
-  readonly maxHold?: Duration;
+  readonly maxHold?: Duration | undefined;
 }
 
 /** The limits of a host, with further ones for what its requests are for. */
 export interface HostLimits extends Limits {
   /** Taken on top of the host's limits by requests that name the intent. */
-  readonly intents?: Readonly<Record<string, Limits>>;
+  readonly intents?: Readonly<Record<string, Limits>> | undefined;
 }
 
 /** How HTTP requests are made by `fetch` and the clients that are made polite. */
 export interface HttpPolicy {
   /** Names the program, `"NewsArchive/2.1"` say. Sent as User-Agent by requests that have none of their own. */
-  readonly userAgent?: string;
-  /** How the site can reach you: an e-mail address or a page. It is put behind the User-Agent. */
-  readonly contact?: string;
+  readonly userAgent?: string | undefined;
+  /** How the site can reach you: an e-mail address or a page. It is put behind the User-Agent; without one, behind `politely`. */
+  readonly contact?: string | undefined;
   /** Whether robots.txt is obeyed. Default false. `userAgent` is the name looked for there; default that of `http`. `maxAge` is how long one is kept; default and at most a day. */
-  readonly robots?: boolean | { readonly userAgent?: string; readonly maxAge?: Duration };
+  readonly robots?:
+    | boolean
+    | { readonly userAgent?: string | undefined; readonly maxAge?: Duration | undefined }
+    | undefined;
   /** Whether failed requests are sent again. Default: never. */
-  readonly retry?: RetryPolicy;
+  readonly retry?: RetryPolicy | undefined;
   /** A Crawl-delay or Request-rate that asks for more than this between starts counts as this, with a warning. Default 60 s. */
-  readonly maxCrawlDelay?: Duration;
+  readonly maxCrawlDelay?: Duration | undefined;
 }
 
 /** When a failed request is sent again. Each time it goes through the limiter like any other. */
@@ -69,15 +75,15 @@ export interface RetryPolicy {
   /** How often a request is sent at most, the first time included. */
   readonly attempts: number;
   /** Which methods may be sent again. Default the safe ones: GET, HEAD, OPTIONS, TRACE. */
-  readonly methods?: readonly string[];
+  readonly methods?: readonly string[] | undefined;
   /** The longest wait before it is sent again; if it would be longer, the last answer is returned. Default: no bound. */
-  readonly maxWait?: Duration;
+  readonly maxWait?: Duration | undefined;
   /** The least wait before the first repetition; it doubles each time, up to a minute. Default 1 s. What the site asks for comes on top only where it is longer. */
-  readonly delay?: Duration;
+  readonly delay?: Duration | undefined;
   /** Lengthens that wait by up to this part of itself, at random. Default 0.25. */
-  readonly jitter?: number;
+  readonly jitter?: number | undefined;
   /** How many repetitions a host gets: a share of its requests, and so many a minute on top. Default 0.2 and 10. */
-  readonly budget?: { readonly share?: number; readonly perMinute?: number };
+  readonly budget?: { readonly share?: number | undefined; readonly perMinute?: number | undefined } | undefined;
 }
 
 /** The `http` part of a policy, made ready. */
@@ -111,20 +117,20 @@ export interface RetryRules {
 /** Which limits apply where. */
 export interface PolicyInput {
   /** Hosts not named. Default: rate 1/s. */
-  readonly default?: Limits;
+  readonly default?: Limits | undefined;
   /** By host name, `"*.x.org"` for its subdomains (each on its own). The most specific wins and replaces `default` whole. */
-  readonly hosts?: Readonly<Record<string, HostLimits>>;
+  readonly hosts?: Readonly<Record<string, HostLimits>> | undefined;
   /** Over everything together. */
-  readonly global?: Limits;
+  readonly global?: Limits | undefined;
   /** Taken too when a target names them; `"proxy:*"` stands for every name with that beginning, each on its own. */
-  readonly scopes?: Readonly<Record<string, Limits>>;
+  readonly scopes?: Readonly<Record<string, Limits>> | undefined;
   /** What counts as one key. Default `"host"`. `"domain"` is for policy files, and needs `import "politely/domains"` somewhere in the program; in code pass `byDomain` of that entry. */
-  readonly groupBy?: "host" | "domain" | ((url: URL) => string);
+  readonly groupBy?: "host" | "domain" | ((url: URL) => string) | undefined;
   /** Whether requests to this machine are paced. Default `"unlimited"`, unless `hosts` names it. */
-  readonly localhost?: "unlimited" | "limited";
+  readonly localhost?: "unlimited" | "limited" | undefined;
   /** Known sites' published limits: all of them but those of low confidence, or the ones named. Your own entry beats a preset. */
-  readonly presets?: true | readonly string[];
-  readonly http?: HttpPolicy;
+  readonly presets?: true | readonly string[] | undefined;
+  readonly http?: HttpPolicy | undefined;
 }
 
 /** A host's rule, with where it came from. */

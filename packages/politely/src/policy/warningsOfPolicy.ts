@@ -49,6 +49,11 @@ export function warningsOfLimits(limits: Limits, path: string): readonly PolicyP
 
 /** A robots.txt can only be obeyed in somebody's name. */
 function warningsOfHttp({ robots, userAgent }: HttpPolicy): readonly PolicyProblem[] {
+  if (robots === true && userAgent !== undefined && /^mozilla\b/i.test(userAgent)) {
+    const message =
+      'looks for rules for "Mozilla", the first word of userAgent; name your program in http.robots.userAgent';
+    return [{ path: "http.robots", message }];
+  }
   const isNamed = userAgent !== undefined || (typeof robots === "object" && robots.userAgent !== undefined);
   if (robots === undefined || robots === false || isNamed) return [];
   const message = "has no userAgent to look for, so that only the rules for everybody count; set http.userAgent";

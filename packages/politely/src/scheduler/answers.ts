@@ -92,10 +92,9 @@ export class Answers {
     const known = slowdowns.get(at.slot, "headers");
     const before = known === undefined ? undefined : this.#headrooms.get(known);
     const headroom = headroomAfter(before, said, at);
-    const { gapUs, holdUntilUs, untilUs, startedUs } = headroom;
-    // A late answer that changes nothing does not change the reason either.
-    const because = known === undefined || startedUs === at.startedUs ? said.because : known.because;
-    const slowdown = { gapUs, holdUntilUs, untilUs, because };
+    if (headroom === before) return;
+    const { gapUs, holdUntilUs, untilUs } = headroom;
+    const slowdown = { gapUs, holdUntilUs, untilUs, because: said.because };
     this.#headrooms.set(slowdown, headroom);
     slowdowns.set(at.slot, "headers", slowdown);
     if (holdUntilUs > at.nowUs) this.onHold(at.slot);

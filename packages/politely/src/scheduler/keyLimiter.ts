@@ -47,9 +47,8 @@ export class LocalKeyLimiter implements KeyLimiter {
     return this.limiter.wrap(this.key, fn);
   }
 
-  fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> {
-    return this.limiter.fetch(input, init);
-  }
+  readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> =>
+    this.limiter.fetch(input, init);
 
   stats(): Stats {
     return this.limiter.statsNow(this.key);

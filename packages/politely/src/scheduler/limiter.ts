@@ -99,9 +99,9 @@ export class LocalLimiter implements Limiter {
     };
   }
 
-  fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> {
-    return this.parts.fetch(input, init);
-  }
+  /** Bound, so that it can be handed to whoever wants a `fetch`. */
+  readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> =>
+    this.parts.fetch(input, init);
 
   /** The same as `acquire` without a promise where none is needed: grants at once, or promises to. Throws when it is refused. */
   enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit> {

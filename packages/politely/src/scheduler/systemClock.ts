@@ -37,6 +37,11 @@ export function systemClock(platform: ClockPlatform = globalPlatform(), plan: Wa
     clearTimer(timer) {
       if (timer instanceof SharpTimer) cancel(timer);
     },
+    unref(timer) {
+      if (!(timer instanceof SharpTimer)) return;
+      timer.isLoose = true;
+      loosen(timer);
+    },
   };
 }
 
@@ -50,6 +55,8 @@ class SharpTimer {
   delayMs = 0;
   polledAtMs = 0;
   stillPolls = 0;
+  /** The process need not wait for it. */
+  isLoose = false;
 
   constructor(
     readonly atMs: number,
@@ -70,6 +77,7 @@ function arm(timer: SharpTimer, nowMs: number): void {
     timer.phaseFromMs = nowMs;
     timer.polledAtMs = nowMs;
     timer.handle = platform.setImmediate(poll, timer);
+    loosen(timer);
   }
 }
 
@@ -78,6 +86,12 @@ function sleep(timer: SharpTimer, nowMs: number, delayMs: number): void {
   timer.phaseFromMs = nowMs;
   timer.delayMs = delayMs;
   timer.handle = timer.platform.setTimeout(wake, delayMs, timer);
+  loosen(timer);
+}
+
+/** Node's timers can be told not to keep the process; others have no such thing. */
+function loosen({ isLoose, handle }: SharpTimer): void {
+  if (isLoose && typeof handle === "object" && handle !== null) (handle as { unref?(): void }).unref?.();
 }
 
 function wake(timer: SharpTimer): void {

@@ -41,7 +41,12 @@ describe("what is left of a site's budget", () => {
   it("is never widened by an answer that comes late", () => {
     const known = headroomAfter(undefined, { remaining: 2, resetUs: 10 * SECOND }, heard(100, 200));
     const late = headroomAfter(known, { remaining: 9, resetUs: 9 * SECOND }, heard(50, 300));
-    expect(late).toEqual(known);
+    expect(late).toBe(known);
+  });
+
+  it("counts those under way once: a late answer does not subtract what the newer one knows", () => {
+    const known = headroomAfter(undefined, { remaining: 30, resetUs: 3_600 * SECOND }, heard(100, 200));
+    expect(headroomAfter(known, { remaining: 35, resetUs: 3_600 * SECOND }, heard(50, 300, 40))).toBe(known);
   });
 
   it("is tightened by an answer that comes late and knows of less", () => {

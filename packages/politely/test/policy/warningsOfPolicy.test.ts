@@ -32,6 +32,12 @@ describe("robots.txt", () => {
     expect(compilePolicy({ http: { robots: { userAgent: "Archive" } } }).warnings).toEqual([]);
     expect(compilePolicy({ http: { robots: false } }).warnings).toEqual([]);
   });
+
+  it("has no rules for Mozilla, which stands before the name in many User-Agents", () => {
+    const userAgent = "Mozilla/5.0 (compatible; NewsBot/1.0)";
+    expect(compilePolicy({ http: { robots: true, userAgent } }).warnings).toMatchObject([{ path: "http.robots" }]);
+    expect(compilePolicy({ http: { robots: { userAgent: "NewsBot" }, userAgent } }).warnings).toEqual([]);
+  });
 });
 
 describe("an entry of hosts without a pace", () => {

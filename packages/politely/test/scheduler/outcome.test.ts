@@ -7,7 +7,7 @@ import type { Outcome } from "../../src/types.js";
 function read(outcome: Outcome | undefined, said = { retryAfterUs: 0, isExhausted: false }) {
   return readOutcome(
     outcome,
-    () => said,
+    () => ({ remaining: -1, resetUs: 0, field: "", ...said }),
     () => 0,
   );
 }
@@ -80,7 +80,7 @@ describe("an outcome", () => {
     const calls: unknown[] = [];
     const reader: HeaderReader = (...given) => {
       calls.push(given);
-      return { retryAfterUs: 7, isExhausted: false };
+      return { retryAfterUs: 7, isExhausted: false, remaining: -1, resetUs: 0, field: "" };
     };
     const headers = new Headers({ "retry-after": "1" });
     expect(readOutcome({ status: 429, headers }, reader, () => 42).retryAfterUs).toBe(7);

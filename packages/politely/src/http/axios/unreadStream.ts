@@ -28,6 +28,7 @@ export function freeUnread(stream: WaitingStream, flight: Flight, clock: Clock):
   };
   const wait = (): void => {
     timer = clock.setTimer(clock.now() + UNREAD_MS, look, SLACK_MS);
+    clock.unref?.(timer);
   };
   flight.onEnd = () => clock.clearTimer(timer);
   wait();

@@ -42,7 +42,11 @@ export class UnreadBody {
     this.#timer = undefined;
     if (this.#pausedAtMs === undefined) return;
     const atMs = this.#pausedAtMs + UNREAD_MS;
-    if (this.clock.now() >= atMs) this.giveBack();
-    else this.#timer = this.clock.setTimer(atMs, () => this.#look(), SLACK_MS);
+    if (this.clock.now() >= atMs) {
+      this.giveBack();
+      return;
+    }
+    this.#timer = this.clock.setTimer(atMs, () => this.#look(), SLACK_MS);
+    this.clock.unref?.(this.#timer);
   }
 }

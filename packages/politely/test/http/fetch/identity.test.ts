@@ -15,6 +15,10 @@ describe("who is calling", () => {
     );
   });
 
+  it("is said by a contact alone, too", async () => {
+    expect(await agentOf({ contact: "me@archive.example" })).toBe("politely (+me@archive.example)");
+  });
+
   it("is not said twice", async () => {
     const userAgent = "Archive/2.1 (me@archive.example)";
     expect(await agentOf({ userAgent, contact: "me@archive.example" })).toBe(userAgent);
