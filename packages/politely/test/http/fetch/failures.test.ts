@@ -1,10 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { failureOf } from "../../../src/http/failure.js";
+import { networkError } from "../../../src/http/redirect.js";
 import { DeadlineError, politely } from "../../../src/index.js";
 import { localSite } from "./localSite.js";
 import { networkFailure, scriptedSite } from "./scripted.js";
 
 const HERE = "127.0.0.2";
+
+/** A failure as Node's fetch reports one that has no code. */
+function fetchFailure(message: string): TypeError {
+  return new TypeError("fetch failed", { cause: new Error(message) });
+}
 
 describe("what a failure says about the site", () => {
   it.each([
@@ -21,6 +27,14 @@ describe("what a failure says about the site", () => {
     ["an argument that makes no sense", new TypeError("method must be a token"), "unused"],
     ["a URL that is none", networkFailure("ERR_INVALID_URL"), "unused"],
     ["a browser's silence", new TypeError("Failed to fetch"), "server_error"],
+    ["a redirect that was not wanted", fetchFailure("unexpected redirect"), undefined],
+    ["too many redirects", fetchFailure("redirect count exceeded"), undefined],
+    ["a redirect to another scheme", fetchFailure("URL scheme must be a HTTP(S) scheme"), undefined],
+    ["a body that is not the one expected", fetchFailure("integrity mismatch"), undefined],
+    ["a redirect of our own that fails", networkError("a.example redirects to ftp:"), undefined],
+    ["a port that is never used", fetchFailure("bad port"), "unused"],
+    ["a scheme that is not known", fetchFailure("unknown scheme"), "unused"],
+    ["a failure whose cause has no code", fetchFailure("other side closed"), "server_error"],
     ["anything else", new Error("what?"), undefined],
     ["no error at all", "text", undefined],
   ])("%s", (_name, error, outcome) => {
@@ -62,6 +76,22 @@ describe("fetch that fails", () => {
     expect(polite.check(HERE).proceed).toBe(true);
     await expect(polite.fetch("no url")).rejects.toThrow(TypeError);
     await expect(polite.fetch("ftp://x.example/")).rejects.toThrow(TypeError);
+  });
+
+  it("because fetch never uses its port gives its unit back", async () => {
+    const polite = politely({ hosts: { [HERE]: { window: "1/h", backoff: "exponential" } } });
+    await expect(polite.fetch(`http://${HERE}:6000/`)).rejects.toMatchObject({ cause: { message: "bad port" } });
+    expect(polite.check(HERE).proceed).toBe(true);
+  });
+
+  it("because fetch never uses the port that the platform's own redirect leads to gives nothing back", async () => {
+    await using site = await localSite(HERE, (_request, response) => {
+      response.writeHead(302, { location: `http://${HERE}:6000/` }).end();
+    });
+    const polite = politely({ hosts: { [HERE]: { window: "1/h" } } });
+    const page = polite.fetch(site.origin, { integrity: `sha256-${"A".repeat(43)}=` });
+    await expect(page).rejects.toMatchObject({ cause: { message: "bad port" } });
+    expect(polite.check(HERE).proceed).toBe(false);
   });
 
   it("because the caller gives up while waiting takes nothing and leaves the queue", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { nextHop } from "../../../src/http/redirect.js";
-import { politely } from "../../../src/index.js";
+import { type PolicyInput, politely } from "../../../src/index.js";
 import { localSite } from "./localSite.js";
 import { scriptedSite } from "./scripted.js";
 
@@ -44,6 +44,16 @@ describe("the request after a redirect", () => {
   it("keeps the fragment unless the location has its own", () => {
     expect(nextHop(post, 302, "next").url).toBe("https://a.example/next#part");
     expect(nextHop(post, 302, "next#other").url).toBe("https://a.example/next#other");
+  });
+
+  it.each([
+    ["/\u00c3\u00bc?\u00c3\u00a9", "https://a.example/%C3%BC?%C3%A9"],
+    ["//b\u00c3\u00bccher.example/", "https://xn--bcher-kva.example/"],
+    ["/%C3%BC", "https://a.example/%C3%BC"],
+    ["/\u00fc", "https://a.example/%EF%BF%BD"],
+    ["/\u4f60", "https://a.example/%E4%BD%A0"],
+  ])("reads the bytes of its location as UTF-8: %j", (location, url) => {
+    expect(nextHop({ ...post, url: "https://a.example/" }, 302, location).url).toBe(url);
   });
 
   it.each(["ftp://a.example/", "javascript:alert(1)", "data:,x", "http://", "https://[bad/"])(
@@ -161,5 +171,66 @@ describe("redirects of fetch", () => {
     expect(await (await polite.fetch("https://a.example/")).text()).toBe("end");
     expect(await (await polite.fetch("https://a.example/")).text()).toBe("end");
     expect(redirects).toEqual(["manual", "follow", "follow"]);
+  });
+
+  it("to a place written in UTF-8 lead where the platform goes", async () => {
+    await using here = await localSite(HERE, ({ url }, response) => {
+      if (url === "/") response.writeHead(302, { location: Buffer.from("/\u00fc").toString("latin1") }).end();
+      else response.end();
+    });
+    const polite = politely({ hosts: NAMED });
+    for (const send of [fetch, polite.fetch]) await send(here.origin);
+    expect(here.seen.map(({ url }) => url)).toEqual(["/", "/%C3%BC", "/", "/%C3%BC"]);
+  });
+
+  it.each([
+    ["too many of them", {}, "/", 21],
+    ["another scheme", {}, "ftp://a.example/", 1],
+    ["no URL", {}, "https://[bad/", 1],
+    ["redirect: error", { redirect: "error" } as const, "/", 1],
+  ])("that fail say nothing about the host, and are not tried again: %s", async (_name, init, location, count) => {
+    await using here = await localSite(HERE, (_request, response) => response.writeHead(302, { location }).end());
+    const limits = { concurrency: 1, backoff: "exponential" } as const;
+    const polite = politely({ hosts: { [HERE]: limits }, http: { retry: { attempts: 3, delay: 1 } } });
+    await expect(polite.fetch(here.origin, init)).rejects.toThrow("fetch failed");
+    expect(here.seen).toHaveLength(count);
+    expect(polite.stats(HERE)).toMatchObject({ totalRequests: count, inFlight: 0, cooldownMs: 0 });
+  });
+
+  it("that would send a stream twice take no turn at the next host", async () => {
+    const site = scriptedSite({ default: { window: "1/h" } }, () => ({
+      status: 307,
+      headers: { location: "https://b.example/" },
+    }));
+    const init = { method: "POST", body: new Blob(["x"]).stream(), duplex: "half" } as RequestInit;
+    await expect(site.polite.fetch("https://a.example/", init)).rejects.toMatchObject({
+      cause: { code: "POLITELY_REDIRECT", message: expect.stringContaining("stream") },
+    });
+    expect(site.polite.stats("b.example")).toBeUndefined();
+  });
+
+  const priced: PolicyInput = {
+    hosts: {
+      "a.example": { rate: "9/s", burst: 9, intents: { search: { rate: "9/s", burst: 9 } } },
+      "b.example": { rate: "1/s", burst: 1 },
+    },
+    scopes: { "proxy:*": { window: "9/h" } },
+  };
+
+  it.each([{ intent: 3 }, 5, { host: 2, intent: 3 }])("to another host cost one unit there, not %j", async (cost) => {
+    const site = scriptedSite(priced, (index) =>
+      index === 0 ? { status: 302, headers: { location: "https://b.example/" } } : 200,
+    );
+    const page = await site.polite.fetch("https://a.example/", { politely: { intent: "search", cost } });
+    expect(page.url).toBe("https://b.example/");
+  });
+
+  it("keep the cost on the same host, and scopes everywhere: a proxy is one for every hop", async () => {
+    const site = scriptedSite(priced, (index) =>
+      index < 2 ? { status: 302, headers: { location: ["/again", "https://b.example/"][index] } } : 200,
+    );
+    await site.polite.fetch("https://a.example/", { politely: { scopes: ["proxy:1"], cost: 4 } });
+    expect(site.polite.check({ host: "c.example", scopes: ["proxy:1"] }).proceed).toBe(false);
+    expect(site.polite.check({ host: "c.example", scopes: ["proxy:2"] }).proceed).toBe(true);
   });
 });
