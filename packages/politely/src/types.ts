@@ -76,6 +76,8 @@ export type Outcome =
       readonly latencyMs?: number;
       /** Hold this scope instead of the host. */
       readonly scope?: string;
+      /** What happened, for people: `"ECONNRESET"` say. Shown where the answer makes others wait. */
+      readonly because?: string;
     }
   | { readonly status: number; readonly headers?: HeadersLike; readonly latencyMs?: number };
 

@@ -22,12 +22,14 @@ export function connectHttp(limiter: LocalLimiter, { clock, random, send }: Http
     http: () => limiter.http(),
     enter: (target, options) => limiter.enter(target, options),
     keyOf: (target) => limiter.keyOf(target),
+    isCooling: (target) => limiter.explain(target).causes.some((cause) => cause.limit === "cooldown"),
     contactWantedBy: (key) => limiter.contactWantedBy(key),
     slowByRobots: (target, slowdown) => limiter.slowByRobots(target, slowdown),
     warn: (key, message) => limiter.warn(key, message),
   };
   const exchange = new Exchange(pacer);
   registerExchange(limiter, exchange);
+  limiter.follower = exchange;
   const sendNow: Send = send ?? ((input, init) => globalThis.fetch(input, init));
   exchange.gate = new RobotsGate(exchange, sendNow);
   const polite = new PoliteFetch({

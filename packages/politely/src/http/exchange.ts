@@ -1,4 +1,3 @@
-import type { HttpRules, RobotsRules } from "../policy/types.js";
 import type { AcquireOptions, FetchOptions, Permit, Target } from "../types.js";
 import { Flight } from "./flight.js";
 import { Identity } from "./identity.js";
@@ -17,12 +16,12 @@ export interface Errand {
 
 /** Stands between a site's robots.txt and the requests. */
 export interface Gate {
-  /** Resolves once the URL may be asked for; rejects with `RobotsError` when it may not be. */
-  pass(errand: Errand, rules: RobotsRules, http: HttpRules): Promise<void>;
-  /** Whether the site's visiting hours are over although the request was let through before. */
-  isShut(url: string, rules: RobotsRules): boolean;
-  /** Robots.txt is not obeyed any more. */
-  relax(): void;
+  /** Admits what the site's robots.txt allows, when it allows it. Rejects as `admit` does; it has taken nothing then. */
+  enter(errand: Errand): Promise<Flight>;
+  /** Another policy is in force: what is not obeyed any more holds nobody, from now on. */
+  configured(): void;
+  /** Nobody gets in any more. */
+  close(): void;
 }
 
 /**
@@ -41,7 +40,6 @@ export class Exchange {
   isIntercepted = false;
   /** How many requests to a URL are being sent that were admitted here, and that no dispatcher has been given yet. */
   readonly #own = new Map<string, number>();
-  #wasGated = false;
 
   constructor(readonly pacer: Pacer) {
     this.identity = new Identity(pacer);
@@ -55,22 +53,21 @@ export class Exchange {
 
   /** The same without a promise where none is needed: admits at once, or promises to. Throws when it is refused at once. */
   enter(errand: Errand): Flight | Promise<Flight> {
-    const http = this.pacer.http();
     const { gate } = this;
-    if (http.robots !== undefined && gate !== undefined) return this.#enterByGate(errand, gate, http.robots, http);
-    if (this.#wasGated) gate?.relax();
-    this.#wasGated = false;
-    return this.enterUnasked(errand);
+    return gate !== undefined && this.pacer.http().robots !== undefined
+      ? gate.enter(errand)
+      : this.enterUnasked(errand);
   }
 
-  async #enterByGate(errand: Errand, gate: Gate, robots: RobotsRules, http: HttpRules): Promise<Flight> {
-    this.#wasGated = true;
-    for (;;) {
-      await gate.pass(errand, robots, http);
-      const flight = await this.enterUnasked(errand);
-      if (!gate.isShut(errand.url, robots)) return flight;
-      flight.unused();
-    }
+  /** The limiter has got another policy. */
+  configured(): void {
+    this.gate?.configured();
+  }
+
+  /** The limiter is closed: nobody waits for robots.txt or a repetition any longer. */
+  closed(): void {
+    this.gate?.close();
+    this.retrier.close();
   }
 
   /**
@@ -111,7 +108,7 @@ export class Exchange {
 
   #begin(permit: Permit, { signal, ownAgent }: Errand): Flight {
     this.identity.look(permit.key, ownAgent);
-    const flight = new Flight(permit);
+    const flight = new Flight(permit, this.pacer.clock);
     if (signal?.aborted !== true) return flight;
     // Given up between the grant and the send.
     flight.unused();

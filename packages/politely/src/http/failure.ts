@@ -1,5 +1,3 @@
-import type { Outcome } from "../types.js";
-
 /** How deep the causes of an error are followed. */
 const MAX_DEPTH = 8;
 
@@ -25,13 +23,34 @@ const UNSENT_CODES: ReadonlySet<string> = new Set([
   "UND_ERR_NOT_SUPPORTED",
 ]);
 
+/** The code of a redirect that cannot be followed: the site has answered, so it is no failure of the network. */
+export const REDIRECT_CODE = "POLITELY_REDIRECT";
+
 /** What the program did or cannot take says nothing about the site. */
 const OWN_CODES: ReadonlySet<string> = new Set([
+  REDIRECT_CODE,
   "UND_ERR_ABORTED",
   "UND_ERR_CLOSED",
   "UND_ERR_DESTROYED",
   "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH",
   "UND_ERR_RES_EXCEEDED_MAX_SIZE",
+]);
+
+/** Node's fetch has no code for these. The request never left. */
+const UNSENT_WORDS: ReadonlySet<unknown> = new Set([
+  "bad port",
+  "unknown scheme",
+  'request mode cannot be "same-origin"',
+]);
+
+/** Nor for these: the site has answered, and the program cannot take what it said. */
+const OWN_WORDS: ReadonlySet<unknown> = new Set([
+  "unexpected redirect",
+  "redirect count exceeded",
+  "URL scheme must be a HTTP(S) scheme",
+  "integrity mismatch",
+  'cross origin not allowed for request mode "cors"',
+  'URL cannot contain credentials for request mode "cors"',
 ]);
 
 /** Browsers say no more than this of a network that failed. */
@@ -40,10 +59,11 @@ const NETWORK_WORDS = /fetch failed|failed to fetch|load failed|networkerror|net
 /**
  * What a failed request says about its site: no answer in time, trouble on the way, or nothing since it was never sent.
  *
- * Undefined, which is neutral, when the caller gave up and when nobody can tell. A caller's own `AbortSignal.timeout` counts
+ * Undefined, which is neutral, when the caller gave up, when the answer is one that the program cannot take (a redirect that
+ * may not be followed, say), and when nobody can tell. A caller's own `AbortSignal.timeout` counts
  * as no answer in time.
  */
-export function failureOf(error: unknown): Outcome | undefined {
+export function failureOf(error: unknown): FailureKind | undefined {
   let isTypeError = false;
   let current = error;
   for (let depth = 0; depth < MAX_DEPTH && typeof current === "object" && current !== null; depth++) {
@@ -56,6 +76,10 @@ export function failureOf(error: unknown): Outcome | undefined {
       if (OWN_CODES.has(code)) return undefined;
       if (isNetworkCode(code)) return "server_error";
     }
+    if (isTypeError) {
+      if (UNSENT_WORDS.has(message)) return "unused";
+      if (OWN_WORDS.has(message)) return undefined;
+    }
     if (depth === 0 && name === "TypeError") {
       if (typeof message === "string" && NETWORK_WORDS.test(message)) isTypeError = true;
       else if (cause === undefined) return "unused";
@@ -65,11 +89,28 @@ export function failureOf(error: unknown): Outcome | undefined {
   return isTypeError ? "server_error" : undefined;
 }
 
+/** Names a failure for people: the code of its cause, else what its cause says, at most 100 characters. */
+export function causeOf(error: unknown): string {
+  let words = "the request failed";
+  let current = error;
+  for (let depth = 0; depth < MAX_DEPTH && typeof current === "object" && current !== null; depth++) {
+    const { code, message, name, cause } = current as ErrorFields;
+    if (name === "TimeoutError") return "no answer in time";
+    if (typeof code === "string" && code !== "") return code.slice(0, 100);
+    if (typeof message === "string" && message !== "") words = message;
+    current = cause;
+  }
+  return words.slice(0, 100);
+}
+
 /** Whether an error came from the network, so that the same request may succeed later. */
 export function isNetworkFailure(error: unknown): boolean {
   const outcome = failureOf(error);
   return outcome === "server_error" || outcome === "timeout";
 }
+
+/** What a failure may mean. */
+type FailureKind = "server_error" | "timeout" | "unused";
 
 interface ErrorFields {
   readonly name?: unknown;

@@ -1,9 +1,11 @@
+import { showValue } from "../policy/showValue.js";
+import { checkNames } from "../scheduler/knownNames.js";
 import type { Duration, FetchOptions, PoliteRequestInit } from "../types.js";
 import type { Exchange } from "./exchange.js";
 import { Flight } from "./flight.js";
-import { HeldResponses, letGo } from "./heldResponse.js";
-import { Journey } from "./journey.js";
-import { isRedirect, MAX_REDIRECTS, networkError, nextHop } from "./redirect.js";
+import { HeldResponses, letGo, type ResponseFacts } from "./heldResponse.js";
+import { Journey, type Step } from "./journey.js";
+import { isRedirect, MAX_REDIRECTS, networkError } from "./redirect.js";
 import { withMaxWait } from "./retrier.js";
 import { startTimeout } from "./timeout.js";
 
@@ -20,9 +22,11 @@ export interface FetchParts {
   readonly isOnce?: boolean;
 }
 
-const NOTHING: PoliteRequestInit = {};
+const OPTIONS = ["intent", "scopes", "timeout", "maxWait", "priority", "cost"];
+const NO_FACTS: ResponseFacts = {};
+const REDIRECTED: ResponseFacts = { redirected: true };
 
-/** The standard `fetch`, paced and listening. */
+/** The standard `fetch`, paced and listening. What leads to no host, as `data:` and `blob:`, is left to the platform. */
 export class PoliteFetch {
   readonly #held: HeldResponses;
   /** The platform follows redirects by itself and does not show where to, as browsers do. */
@@ -42,8 +46,10 @@ export class PoliteFetch {
   };
 
   #fetch(input: string | URL | Request, init: PoliteRequestInit | undefined): Promise<Response> {
-    const journey = new Journey(input, init ?? NOTHING, this.parts.exchange.identity.userAgent);
-    const { timeout } = journey.options ?? {};
+    const journey = new Journey(input, init, this.parts.exchange.identity.userAgent);
+    if (!journey.isPaced) return journey.pass(this.parts.send);
+    if (journey.options !== undefined) checkNames(journey.options, OPTIONS, "init.politely");
+    const timeout = journey.options?.timeout;
     const timeoutMs = timeout === undefined ? undefined : this.parts.readTimeout(timeout);
     const { exchange, isOnce = false } = this.parts;
     const rules = journey.isRepeatable && !isOnce ? exchange.retrier.rulesFor(journey.method) : undefined;
@@ -66,50 +72,98 @@ export class PoliteFetch {
 
   /** Sends a request and follows its redirects, each hop paced under its own host. */
   async #travel(journey: Journey, options: FetchOptions | undefined, timeoutMs: number | undefined): Promise<Response> {
+    const { exchange } = this.parts;
+    const { signal, ownAgent } = journey;
     let step = journey.firstStep();
     for (let redirects = 0; ; redirects++) {
-      const { exchange } = this.parts;
-      const { signal, ownAgent } = journey;
-      const entered = exchange.enter({ url: step.url, signal, ownAgent, options });
+      const stepOptions = step.hop === undefined ? options : this.#optionsOfHop(journey, step, options);
+      const entered = exchange.enter({ url: step.url, signal, ownAgent, options: stepOptions });
       // Most need not wait: then there is no promise to wait for either.
       const flight = entered instanceof Flight ? entered : await entered;
+      flight.signal = signal;
       const timeout = timeoutMs === undefined ? undefined : startTimeout(exchange.pacer.clock, timeoutMs, signal);
-      let response: Response;
+      if (timeout !== undefined) flight.onEnd = () => timeout.stop();
+      const follows = journey.redirect === "follow" && (this.#hidesRedirects || journey.hasIntegrity);
+      let isAnswered = false;
       try {
-        const follows = journey.redirect === "follow" && this.#hidesRedirects;
-        const sendStep = () => journey.send(this.parts.send, step, timeout?.signal ?? signal, follows);
-        response = exchange.isIntercepted ? await exchange.sendOwn(step.url, sendStep) : await sendStep();
+        const response = await this.#send(journey, step, timeout?.signal ?? signal, follows);
+        isAnswered = true;
+        checkResponse(response);
+        if (journey.redirect === "follow" && response.type === "opaqueredirect") {
+          this.#hidesRedirects = true;
+          flight.done();
+          continue;
+        }
+        const { status, headers } = response;
+        const location = journey.redirect === "follow" && isRedirect(status) ? (headers.get("location") ?? null) : null;
+        if (location === null) return this.#land(response, flight, redirects > 0 ? REDIRECTED : NO_FACTS);
+        flight.finished(status, headers);
+        discard(response);
+        if (redirects >= MAX_REDIRECTS) {
+          throw networkError(`${journey.url} redirects more than ${MAX_REDIRECTS} times, last to ${location}`);
+        }
+        step = journey.follow(step, status, location);
       } catch (error) {
-        timeout?.stop();
-        flight.failed(error);
+        // What the platform refuses on a way of its own, it may have refused after the first hop.
+        flight.failed(error, isAnswered || (follows && error instanceof Error && error.cause !== undefined));
         throw error;
       }
-      if (timeout !== undefined) flight.onEnd = () => timeout.stop();
-      if (journey.redirect === "follow" && response.type === "opaqueredirect") {
-        this.#hidesRedirects = true;
-        flight.done();
-        continue;
-      }
-      const { status, headers } = response;
-      const location = journey.redirect === "follow" && isRedirect(status) ? headers.get("location") : null;
-      if (location === null) {
-        if (response.body === null) flight.finished(status, headers);
-        else flight.answered(status, headers);
-        return this.#held.hold(response, flight, redirects > 0 ? { redirected: true } : {});
-      }
-      flight.finished(status, headers);
-      discard(response);
-      if (redirects >= MAX_REDIRECTS) {
-        throw networkError(`${journey.url} redirects more than ${MAX_REDIRECTS} times, last to ${location}`);
-      }
-      const hop = nextHop(journey.describe(step), status, location);
-      step = { url: hop.url, hop };
     }
   }
+
+  #send(journey: Journey, step: Step, signal: AbortSignal | undefined, follows: boolean): Promise<Response> {
+    const { exchange, send } = this.parts;
+    if (!exchange.isIntercepted) return journey.send(send, step, signal, follows);
+    return exchange.sendOwn(step.url, () => journey.send(send, step, signal, follows));
+  }
+
+  /** The answer that the caller gets. Its place is kept until the body is there, where that can be seen. */
+  #land(response: Response, flight: Flight, facts: ResponseFacts): Response {
+    const { status, headers } = response;
+    const canHold = isWatchable(response);
+    if (!canHold || isAbsent(response.body)) flight.finished(status, headers);
+    else flight.answered(status, headers);
+    return canHold ? this.#held.hold(response, flight, facts) : response;
+  }
+
+  /**
+   * How a hop waits. At another key it costs one unit: a cost is written for the limits of the first host, and what another
+   * has no name or no room for would end the journey. Intent and scopes stay: an intent that a host does not know changes
+   * nothing, and a proxy is the same one for every hop.
+   */
+  #optionsOfHop(journey: Journey, step: Step, options: FetchOptions | undefined): FetchOptions | undefined {
+    if (options?.cost === undefined) return options;
+    const { pacer } = this.parts.exchange;
+    return pacer.keyOf(step.url) === pacer.keyOf(journey.url) ? options : { ...options, cost: undefined };
+  }
+}
+
+/** Throws `TypeError`, saying what is wrong, for what is not even like a `Response`. */
+function checkResponse(answer: unknown): asserts answer is Response {
+  if (typeof answer !== "object" || answer === null) throw notResponse(`got ${showValue(answer)}`);
+  const { status, headers } = answer as { readonly status?: unknown; readonly headers?: unknown };
+  if (typeof status !== "number") throw notResponse(`its status is ${showValue(status)}`);
+  if (typeof (headers as Partial<Headers> | null | undefined)?.get !== "function") {
+    throw notResponse("its headers have no get");
+  }
+}
+
+function notResponse(problem: string): TypeError {
+  return new TypeError(`The fetch that sends requests must resolve with a Response; ${problem}. Check options.fetch.`);
+}
+
+/** Whether it can be seen when the body has arrived: not in a frozen response, nor in one that answers for itself, as mocks do. */
+function isWatchable(response: Response): boolean {
+  return Object.isExtensible(response) && !Object.hasOwn(response, "body") && !Object.hasOwn(response, "text");
 }
 
 /** Nobody wants the body; a stream that is read already is let be. */
 function discard(response: Response): void {
-  if (response.body === null || response.body.locked || response.bodyUsed) return;
-  response.body.cancel().catch(() => undefined);
+  const { body } = response;
+  if (isAbsent(body) || body.locked || response.bodyUsed || typeof body.cancel !== "function") return;
+  body.cancel().catch(() => undefined);
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
 }

@@ -1,13 +1,19 @@
-import type { HeadersLike, Outcome, Permit } from "../types.js";
-import { failureOf } from "./failure.js";
+import type { Clock, HeadersLike, Outcome, Permit } from "../types.js";
+import { causeOf, failureOf } from "./failure.js";
 
 /** One request on its way, from the grant to its last byte. Each end counts once; what comes after is ignored. */
 export class Flight {
   #isOver = false;
+  #isAnswered = false;
+  /** The caller's. Once it is aborted, a failure says nothing about the site. */
+  signal: AbortSignal | undefined = undefined;
   /** Called once when it is over. */
   onEnd: (() => void) | undefined = undefined;
 
-  constructor(readonly permit: Permit) {}
+  constructor(
+    readonly permit: Permit,
+    readonly clock: Pick<Clock, "now">,
+  ) {}
 
   get isOver(): boolean {
     return this.#isOver;
@@ -15,6 +21,7 @@ export class Flight {
 
   /** The headers are there: what they say is heard now, the place is kept. */
   answered(status: number, headers: HeadersLike): void {
+    this.#isAnswered = true;
     if (!this.#isOver) this.permit.report({ status, headers });
   }
 
@@ -28,9 +35,23 @@ export class Flight {
     this.#end(undefined);
   }
 
-  /** It failed, before or after its headers. */
-  failed(error: unknown): void {
-    this.#end(failureOf(error));
+  /**
+   * It failed, before or after its headers. `wasSent` says that it may have reached the site although `answered` was not called.
+   *
+   * What was sent is never given back, whatever the error looks like. An abort is neutral, for its reason may be any error;
+   * only a caller's own timeout still counts as no answer in time, if most of that time was spent on the way.
+   */
+  failed(error: unknown, wasSent = false): void {
+    const kind = failureOf(error);
+    const isGivenUp = this.signal?.aborted === true && (kind !== "timeout" || this.#wasMostlyQueued);
+    const isSpent = kind === "unused" && (wasSent || this.#isAnswered);
+    if (kind === undefined || isGivenUp || isSpent) this.#end(undefined);
+    else this.#end(kind === "unused" ? kind : { kind, because: causeOf(error) });
+  }
+
+  get #wasMostlyQueued(): boolean {
+    const { startedAtMs, waitedMs } = this.permit;
+    return this.clock.now() - startedAtMs < waitedMs;
   }
 
   /** It was never sent, or answered without the site: what it took goes back. */

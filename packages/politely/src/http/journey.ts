@@ -1,6 +1,7 @@
+import { showValue } from "../policy/showValue.js";
 import type { FetchOptions, PoliteRequestInit } from "../types.js";
 import type { Send } from "./fetch.js";
-import { type Hop, networkError } from "./redirect.js";
+import { type Hop, networkError, nextHop } from "./redirect.js";
 
 /** One request of a journey: the first as the caller wrote it, the others as redirects make them. */
 export interface Step {
@@ -10,6 +11,34 @@ export interface Step {
 }
 
 const USER_AGENT = "user-agent";
+const NOTHING: RequestInit = {};
+const HTTP = /^https?:/i;
+
+/** What `fetch` looks for in an init, wherever the init has it from: a Request has all of it in its class. */
+const MEMBERS = [
+  "body",
+  "cache",
+  "credentials",
+  "dispatcher",
+  "duplex",
+  "headers",
+  "integrity",
+  "keepalive",
+  "method",
+  "mode",
+  "politely",
+  "priority",
+  "redirect",
+  "referrer",
+  "referrerPolicy",
+  "signal",
+  "window",
+];
+
+/** What a Request says that holds for its redirects too. The rest of it goes with the hop. */
+const CARRIED = ["cache", "credentials", "integrity", "keepalive", "mode", "referrer", "referrerPolicy"] as const;
+/** Modes that a Request may have and no init may ask for. */
+const UNASKABLE: readonly unknown[] = ["navigate", "websocket"];
 
 /** A call of `fetch` with all its redirects and repetitions. */
 export class Journey {
@@ -25,28 +54,46 @@ export class Journey {
   readonly #spare: Request | undefined;
   #sent = 0;
 
+  /** Throws `TypeError` when `given` is neither an object nor absent, or its headers make no sense. */
   constructor(
     input: string | URL | Request,
-    { politely, ...init }: PoliteRequestInit,
+    given: PoliteRequestInit | null | undefined,
     /** Sent by requests that have no User-Agent of their own. */
     readonly policyAgent: string | undefined,
   ) {
     const request = isRequest(input) ? input : undefined;
+    let init = NOTHING;
+    if (given !== undefined && given !== null) {
+      const { politely, ...rest } = readInit(given);
+      init = rest;
+      this.options = politely;
+    }
     this.#input = input;
     this.#request = request;
     this.#init = init;
-    this.url = request?.url ?? (typeof input === "string" ? input : String(input));
+    this.url = urlOf(input);
     this.method = normalMethod(init.method ?? request?.method ?? "GET");
     this.redirect = init.redirect ?? request?.redirect ?? "follow";
     this.signal = (init.signal === undefined ? request?.signal : init.signal) ?? undefined;
-    this.options = politely;
-    const hasSpareBody = request !== undefined && init.body === undefined && request.body !== null;
+    const hasSpareBody = request !== undefined && isAbsent(init.body) && !isAbsent(request.body);
     this.#spare = hasSpareBody && this.redirect === "follow" ? request.clone() : undefined;
+  }
+
+  /** Whether there is a host to be polite to. A text that is no URL counts as one, to be refused where all targets are. */
+  get isPaced(): boolean {
+    return HTTP.test(this.url) || !isForeign(this.url);
   }
 
   /** Whether it can be sent a second time: a stream as body cannot. */
   get isRepeatable(): boolean {
-    return this.#init.body === undefined ? this.#request?.body == null || this.#spare !== undefined : !this.#isStream;
+    const { body } = this.#init;
+    if (!isAbsent(body)) return !isStream(body);
+    return isAbsent(this.#request?.body) || this.#spare !== undefined;
+  }
+
+  /** Whether the body has to be a certain one. The platform takes that for the body of every hop it is shown, redirects too. */
+  get hasIntegrity(): boolean {
+    return (this.#init.integrity ?? this.#request?.integrity ?? "") !== "";
   }
 
   /** The User-Agent the caller has set; null when there is none. */
@@ -56,26 +103,44 @@ export class Journey {
     return { url: this.url, hop: undefined };
   }
 
-  /** The step as far as a redirect changes it. */
-  describe(step: Step): Hop {
-    if (step.hop !== undefined) return step.hop;
-    const body = this.#init.body ?? this.#request?.body ?? null;
-    return { url: this.url, method: this.method, headers: this.#headers() ?? new Headers(), hasBody: body !== null };
+  /** The step that a redirect leads to. Throws `TypeError` as `nextHop` does, and when the body cannot be sent again. */
+  follow(step: Step, status: number, location: string): Step {
+    const hop = nextHop(step.hop ?? this.#firstHop(), status, location);
+    if (hop.hasBody && !this.isRepeatable) {
+      throw networkError(`${step.url} redirects a request whose body is a stream, which cannot be sent twice`);
+    }
+    return { url: hop.url, hop };
+  }
+
+  /** Sends it as the caller wrote it. */
+  pass(send: Send): Promise<Response> {
+    return send(this.#input, this.#init);
   }
 
   /** Sends one step. With `follows` the platform follows redirects by itself. */
   send(send: Send, { hop }: Step, signal: AbortSignal | undefined, follows: boolean): Promise<Response> {
     const redirect = this.redirect === "follow" && !follows ? "manual" : this.redirect;
-    const base: RequestInit = { ...this.#init, redirect, ...(signal === undefined ? {} : { signal }) };
+    const base: RequestInit = { ...this.#init, redirect };
+    if (signal !== undefined) base.signal = signal;
     if (hop !== undefined) return this.#sendHop(send, hop, base);
     const headers = this.#changedHeaders();
     if (headers !== undefined) base.headers = headers;
     this.#sent += 1;
-    return send(this.#sent > 1 && this.#spare !== undefined ? this.#spare.clone() : this.#input, base);
+    if (this.#sent === 1 || this.#spare === undefined) return send(this.#input, base);
+    // A copy of a Request does not have its dispatcher everywhere.
+    if (this.#request !== undefined) carryDispatcher(this.#request, base);
+    return send(this.#spare.clone(), base);
   }
 
   async #sendHop(send: Send, { url, method, headers, hasBody }: Hop, base: RequestInit): Promise<Response> {
+    if (this.#request !== undefined) carry(this.#request, base);
     return send(url, { ...base, method, headers, body: hasBody ? await this.#bodyAgain() : null });
+  }
+
+  /** The first step as far as a redirect changes it. */
+  #firstHop(): Hop {
+    const body = this.#init.body ?? this.#request?.body;
+    return { url: this.url, method: this.method, headers: this.#headers(), hasBody: !isAbsent(body) };
   }
 
   /** The caller's headers with the policy's User-Agent, if that changes them. */
@@ -96,15 +161,77 @@ export class Journey {
   }
 
   async #bodyAgain(): Promise<BodyInit | null> {
-    if (this.#spare !== undefined) return this.#spare.clone().arrayBuffer();
-    const { body = null } = this.#init;
-    if (!this.#isStream) return body;
-    throw networkError(`${this.url} redirects a request whose body is a stream, which cannot be sent twice`);
+    return this.#spare === undefined ? (this.#init.body ?? null) : this.#spare.clone().arrayBuffer();
   }
+}
 
-  get #isStream(): boolean {
-    const body: unknown = this.#init.body;
-    return typeof body === "object" && body !== null && ("getReader" in body || Symbol.asyncIterator in body);
+/** A copy of an init with all that `fetch` would find in it, its headers such that they can be read again. */
+function readInit(given: PoliteRequestInit): PoliteRequestInit {
+  if (typeof given !== "object") {
+    throw new TypeError(`init must be an object; got ${showValue(given)}. Leave it out or write { method: "POST" }.`);
+  }
+  let init = given;
+  if (!isPlain(given)) {
+    const read: Record<string, unknown> = { ...given };
+    for (const name of MEMBERS) {
+      const value: unknown = Reflect.get(given, name);
+      if (value !== undefined) read[name] = value;
+    }
+    init = read;
+  }
+  return isOneShot(init.headers) ? { ...init, headers: new Headers(init.headers) } : init;
+}
+
+/** Whether everything an object has is its own. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** Whether headers may be gone once they are read: those that can only be walked through, a generator's for instance. */
+function isOneShot(headers: unknown): boolean {
+  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) return false;
+  return Symbol.iterator in headers && !("get" in headers);
+}
+
+/** Adds to the init of a hop what a Request says and the init does not. */
+function carry(request: Request, init: RequestInit): void {
+  const fields = init as Record<string, unknown>;
+  for (const name of CARRIED) {
+    const value: unknown = request[name];
+    if (fields[name] === undefined && value !== undefined && !UNASKABLE.includes(value)) fields[name] = value;
+  }
+  carryDispatcher(request, init);
+}
+
+/** Adds the dispatcher of a Request. Undici up to version 6, which Node 20 and 22 have, keeps it under a symbol; later ones hide it. */
+function carryDispatcher(request: Request, init: RequestInit): void {
+  const fields = init as { dispatcher?: unknown };
+  if (fields.dispatcher !== undefined) return;
+  const name = Object.getOwnPropertySymbols(request).find(({ description }) => description === "dispatcher");
+  const dispatcher: unknown = name === undefined ? undefined : Reflect.get(request, name);
+  if (dispatcher !== undefined && dispatcher !== null) fields.dispatcher = dispatcher;
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+function isStream(body: unknown): boolean {
+  return typeof body === "object" && body !== null && ("getReader" in body || Symbol.asyncIterator in body);
+}
+
+function urlOf(input: string | URL | Request): string {
+  if (typeof input === "string") return input;
+  return isRequest(input) ? input.url : String(input);
+}
+
+/** Whether a URL has another scheme than http and https. */
+function isForeign(url: string): boolean {
+  try {
+    return !HTTP.test(new URL(url).protocol);
+  } catch {
+    return false;
   }
 }
 
@@ -114,8 +241,9 @@ function isRequest(input: unknown): input is Request {
   return "url" in input && typeof input.url === "string" && "headers" in input && "method" in input;
 }
 
-/** As the standard has it: these five in upper case however they are written, all others as they are. */
+/** As the standard has it: these six in upper case however they are written, all others as they are. */
 function normalMethod(method: string): string {
+  if (method === "GET") return method;
   const upper = method.toUpperCase();
   return ["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"].includes(upper) ? upper : method;
 }

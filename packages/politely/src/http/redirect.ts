@@ -1,3 +1,5 @@
+import { REDIRECT_CODE } from "./failure.js";
+
 /** A request as far as a redirect changes it. */
 export interface Hop {
   readonly url: string;
@@ -22,7 +24,8 @@ export function isRedirect(status: number): boolean {
 
 /**
  * The request that follows a redirect, by the rules of the fetch standard: 303, and 301 or 302 to a POST, become GET without
- * a body; credentials stay with their origin; a fragment is kept unless the location has its own.
+ * a body; credentials stay with their origin; a fragment is kept unless the location has its own. The bytes of a location are
+ * read as UTF-8.
  *
  * Throws `TypeError` when the location is no URL or not one of http or https.
  */
@@ -47,7 +50,7 @@ export function nextHop(hop: Hop, status: number, location: string): Hop {
 function locationOf(location: string, from: URL): URL {
   let url: URL;
   try {
-    url = new URL(location, from);
+    url = new URL(asUtf8(location), from);
   } catch (cause) {
     throw networkError(`${from.host} redirects to "${location.slice(0, 200)}", which is no URL`, cause);
   }
@@ -55,7 +58,25 @@ function locationOf(location: string, from: URL): URL {
   throw networkError(`${from.host} redirects to ${url.protocol} instead of http or https`);
 }
 
-/** A failure in the form in which `fetch` reports one. */
+/** Headers arrive with one character for each byte. A location with characters beyond bytes did not come over the wire. */
+function asUtf8(location: string): string {
+  let isPlain = true;
+  for (let index = 0; index < location.length; index++) {
+    const code = location.charCodeAt(index);
+    if (code > 0xff) return location;
+    if (code > 0x7e) isPlain = false;
+  }
+  if (isPlain) return location;
+  const bytes = Uint8Array.from(location, (character) => character.charCodeAt(0));
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+}
+
+/**
+ * A redirect that cannot be followed, in the form in which `fetch` reports a failure.
+ *
+ * Its cause has the code `POLITELY_REDIRECT`, by which it is known not to be the network's fault.
+ */
 export function networkError(message: string, cause?: unknown): TypeError {
-  return new TypeError("fetch failed", { cause: new Error(message, cause === undefined ? undefined : { cause }) });
+  const why = new Error(message, cause === undefined ? undefined : { cause });
+  return new TypeError("fetch failed", { cause: Object.assign(why, { code: REDIRECT_CODE }) });
 }

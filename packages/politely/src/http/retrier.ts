@@ -5,6 +5,7 @@ import type { FetchOptions, HeadersLike } from "../types.js";
 import { delay } from "./delay.js";
 import { isNetworkFailure } from "./failure.js";
 import type { Pacer } from "./pacer.js";
+import { maxWaitMsOf } from "./patience.js";
 import { readAnswer } from "./readAnswer.js";
 import { RetryBudget } from "./retryBudget.js";
 
@@ -18,6 +19,8 @@ export interface Repeatable<Answer> {
   readonly url: string;
   readonly method: string;
   readonly signal: AbortSignal | undefined;
+  /** The caller's own; `maxWait` bounds what a site may ask to wait before a repetition. */
+  readonly options?: FetchOptions | undefined;
   /** Sends it once. `maxWaitMs` bounds the wait in the limiter; undefined for the caller's own bound. */
   attempt(maxWaitMs: number | undefined): Promise<Answer>;
   status(answer: Answer): number;
@@ -28,11 +31,25 @@ export interface Repeatable<Answer> {
   discard(answer: Answer): void;
 }
 
+/** What is wanted, and how. */
+type Wish = Pick<Repeatable<unknown>, "url" | "options">;
+
+/** How a try ended, when that is not good enough. */
+type Ending<Answer> =
+  | { readonly hasAnswer: true; readonly answer: Answer }
+  | { readonly hasAnswer: false; readonly error: unknown };
+
 /** Sends failed requests again, where the policy says so: through the limiter each time, and within the host's budget. */
 export class Retrier {
   readonly #budget = new RetryBudget();
+  readonly #closing = new AbortController();
 
   constructor(readonly pacer: Pacer) {}
+
+  /** Nothing is sent again from now on. Those who wait to be get their last answer at once, or the error they have. */
+  close(): void {
+    this.#closing.abort();
+  }
 
   /** The rules for a method; undefined when it is sent once only. */
   rulesFor(method: string): RetryRules | undefined {
@@ -41,7 +58,7 @@ export class Retrier {
   }
 
   /**
-   * Tries until an answer is good enough or nothing is left: attempts, budget, time.
+   * Tries until an answer is good enough or nothing is left: attempts, budget, time, or the limiter itself.
    *
    * Then the last answer is returned as it is; an error is thrown only where no answer came after it.
    */
@@ -49,56 +66,76 @@ export class Retrier {
     const { clock } = this.pacer;
     const key = this.pacer.keyOf(request.url);
     this.#budget.earn(key, rules, clock.now());
-    let last: { readonly answer: Answer } | undefined;
+    let last: Ending<Answer> | undefined;
     for (let attempt = 1; ; attempt++) {
-      let error: unknown;
+      let askedMs = 0;
       try {
         const answer = await request.attempt(attempt === 1 ? undefined : rules.maxWaitMs);
-        if (last !== undefined) request.discard(last.answer);
-        if (!this.#isWorthwhile(request.status(answer), request.headers(answer))) return answer;
-        last = { answer };
+        drop(request, last);
+        last = undefined;
+        const wait = this.#waitAsked(request.status(answer), request.headers(answer));
+        if (wait === undefined) return answer;
+        askedMs = wait.askedMs;
+        last = { hasAnswer: true, answer };
       } catch (caught) {
         // The limiter refuses the repetition: it would take too long, or nothing is taken any more.
-        if (last !== undefined && caught instanceof PolitelyError) return last.answer;
-        if (last !== undefined) request.discard(last.answer);
-        last = undefined;
+        if (last !== undefined && caught instanceof PolitelyError) return give(last);
+        drop(request, last);
         if (!isNetworkFailure(caught)) throw caught;
-        error = caught;
+        last = { hasAnswer: false, error: caught };
       }
-      const delayMs = this.#delayMs(rules, attempt);
-      const isEnough =
-        attempt >= rules.attempts || delayMs > rules.maxWaitMs || !this.#budget.spend(key, rules, clock.now());
-      if (isEnough && last === undefined) throw error;
-      if (isEnough && last !== undefined) return last.answer;
-      if (last !== undefined) request.letGo(last.answer);
+      const delayMs = this.#delayMs(request, rules, attempt, askedMs);
+      const { signal: woken } = this.#closing;
+      const isEnough = attempt >= rules.attempts || delayMs === undefined || woken.aborted;
+      if (isEnough || !this.#budget.spend(key, rules, clock.now())) return give(last);
+      if (last.hasAnswer) request.letGo(last.answer);
       try {
-        await delay(clock, delayMs, request.signal);
+        await delay(clock, delayMs, { signal: request.signal, woken });
       } catch (reason) {
-        if (last !== undefined) request.discard(last.answer);
+        drop(request, last);
         throw reason;
       }
+      if (woken.aborted) return give(last);
     }
   }
 
-  #isWorthwhile(status: number, headers: HeadersLike): boolean {
-    if (status < 400 || HOPELESS.includes(status)) return false;
+  /** What an answer asks to wait before the next try, 0 for nothing; undefined when there is none to be made. */
+  #waitAsked(status: number, headers: HeadersLike): { readonly askedMs: number } | undefined {
+    if (status < 400 || HOPELESS.includes(status)) return undefined;
     const { retryAfterUs, isExhausted } = readAnswer(headers, this.pacer.clock.wall(), status);
     const kind = statusMeaning(status, retryAfterUs > 0, isExhausted);
-    return kind === "rate_limited" || kind === "server_error";
+    return kind === "rate_limited" || kind === "server_error" ? { askedMs: retryAfterUs / 1000 } : undefined;
   }
 
-  /** Doubles each time; jitter only lengthens. */
-  #delayMs({ delayMs, jitter }: RetryRules, attempt: number): number {
+  /** How long to wait before the limiter is asked for the next try; undefined when that is too long. */
+  #delayMs(request: Wish, rules: RetryRules, attempt: number, askedMs: number): number | undefined {
+    const { delayMs, jitter, maxWaitMs } = rules;
+    // Doubles each time; jitter only lengthens.
     const steadyMs = Math.min(MAX_DELAY_MS, delayMs * 2 ** Math.min(attempt - 1, 30));
-    return steadyMs * (1 + jitter * this.pacer.random());
+    const ownMs = steadyMs * (1 + jitter * this.pacer.random());
+    if (ownMs > maxWaitMs) return undefined;
+    // A host that is paced is held by its cooldown, in its lane. One that is not would be asked again too soon.
+    if (askedMs <= ownMs || this.pacer.isCooling(request.url)) return ownMs;
+    return askedMs > Math.min(maxWaitMs, maxWaitMsOf(request.options?.maxWait)) ? undefined : askedMs;
   }
 }
 
-/** The options of a repetition: its wait is bounded by the policy of retries. */
+/** Gives the caller what there is. */
+function give<Answer>(ending: Ending<Answer>): Answer {
+  if (ending.hasAnswer) return ending.answer;
+  throw ending.error;
+}
+
+/** Something else came after it. */
+function drop<Answer>(request: Repeatable<Answer>, ending: Ending<Answer> | undefined): void {
+  if (ending?.hasAnswer === true) request.discard(ending.answer);
+}
+
+/** The options of a repetition: its wait is bounded by the policy of retries and by the caller, whichever is less. */
 export function withMaxWait(
   options: FetchOptions | undefined,
   maxWaitMs: number | undefined,
 ): FetchOptions | undefined {
-  if (maxWaitMs === undefined || maxWaitMs === Number.POSITIVE_INFINITY) return options;
+  if (maxWaitMs === undefined || maxWaitMs >= maxWaitMsOf(options?.maxWait)) return options;
   return { ...options, maxWait: maxWaitMs };
 }

@@ -1,38 +1,50 @@
 import type { Clock } from "../types.js";
+import type { Interruptions } from "./delay.js";
+import { onAbort } from "./onAbort.js";
 
 /** When to stop waiting. */
-export interface Patience {
-  readonly signal: AbortSignal | undefined;
+export interface WaitBounds extends Interruptions {
   /** Infinity: no bound. */
   readonly maxWaitMs: number;
   /** What to fail with when the time is up. */
   readonly late: () => Error;
 }
 
-/** Waits for something that others may wait for too: giving up ends this wait only. Leaves no timer and no listener behind. */
-export function waitFor<Value>(promise: Promise<Value>, clock: Clock, patience: Patience): Promise<Value> {
-  const { signal, maxWaitMs, late } = patience;
-  if (signal === undefined && maxWaitMs === Number.POSITIVE_INFINITY) return promise;
+/**
+ * Waits for something that others may wait for too: giving up ends this wait only. Undefined when `woken` aborts first.
+ *
+ * Leaves no timer and no listener behind.
+ */
+export function waitFor<Value>(promise: Promise<Value>, clock: Clock, bounds: WaitBounds): Promise<Value | undefined> {
+  const { signal, woken, maxWaitMs, late } = bounds;
   return new Promise((resolve, reject) => {
     let timer: unknown;
+    let unwatch: (() => void) | undefined;
+    let sleepOn: (() => void) | undefined;
     const stop = (): void => {
       clock.clearTimer(timer);
-      signal?.removeEventListener("abort", abort);
+      unwatch?.();
+      sleepOn?.();
     };
-    const abort = (): void => {
+    const giveUp = (): void => {
       stop();
       reject(signal?.reason);
     };
-    promise.then(resolve, reject).finally(stop);
-    if (signal?.aborted === true) {
-      abort();
-      return;
-    }
-    signal?.addEventListener("abort", abort, { once: true });
-    if (maxWaitMs === Number.POSITIVE_INFINITY) return;
-    timer = clock.setTimer(clock.now() + maxWaitMs, () => {
+    const wake = (): void => {
       stop();
-      reject(late());
-    });
+      resolve(undefined);
+    };
+    promise.then(resolve, reject).finally(stop);
+    if (signal?.aborted === true) giveUp();
+    else if (woken.aborted) wake();
+    else {
+      unwatch = signal === undefined ? undefined : onAbort(signal, giveUp);
+      sleepOn = onAbort(woken, wake);
+      if (maxWaitMs === Number.POSITIVE_INFINITY) return;
+      timer = clock.setTimer(clock.now() + maxWaitMs, () => {
+        stop();
+        reject(late());
+      });
+    }
   });
 }

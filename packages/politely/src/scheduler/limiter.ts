@@ -41,10 +41,20 @@ export interface LimiterParts extends EngineOptions {
   readonly fetch: Limiter["fetch"];
 }
 
+/** Whoever has to act at once when a limiter changes. */
+export interface Follower {
+  /** Another policy is in force. */
+  configured(): void;
+  /** Nothing is taken any more. */
+  closed(): void;
+}
+
 /** The verbs of a limiter whose state is in this process. */
 export class LocalLimiter implements Limiter {
   readonly #engine: Engine;
   readonly #quiet: Quiet;
+  /** HTTP, which is made around the limiter. Undefined until it is. */
+  follower: Follower | undefined = undefined;
 
   constructor(readonly parts: LimiterParts) {
     this.#engine = new Engine(parts);
@@ -247,6 +257,7 @@ export class LocalLimiter implements Limiter {
     const engine = this.#engine;
     const nowUs = engine.nowUs();
     reconfigure(engine, compiled, nowUs);
+    this.follower?.configured();
     engine.events.emit({ type: "configure", key: "*", atMs: nowUs / 1000, summary: this.parts.summarise(compiled) });
     this.announce();
   }
@@ -284,6 +295,7 @@ export class LocalLimiter implements Limiter {
     engine.isClosed = true;
     engine.refresh();
     if (options?.drain !== true) this.#cancelAll([...engine.queue.lanes.values()], (lane) => new ClosedError(lane.key));
+    this.follower?.closed();
     this.#quiet.close();
     return this.#quiet.whenNobodyWaits();
   }

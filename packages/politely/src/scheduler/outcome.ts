@@ -39,7 +39,7 @@ export function readOutcome(outcome: Outcome | undefined, readHeaders: HeaderRea
   if ("kind" in outcome) {
     const kind = knownKind(outcome.kind);
     const retryAfterUs = usableUs(outcome.retryAfterMs);
-    const because = withWait(WORDS[kind], retryAfterUs);
+    const because = withWait(outcome.because ?? WORDS[kind], retryAfterUs);
     const latencyUs = latencyOf(outcome.latencyMs);
     return { kind, retryAfterUs, latencyUs, because, scope: outcome.scope, budget: undefined };
   }

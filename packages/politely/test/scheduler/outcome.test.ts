@@ -4,10 +4,10 @@ import { type HeaderReader, readOutcome } from "../../src/scheduler/outcome.js";
 import type { Outcome } from "../../src/types.js";
 
 /** Reads an outcome where headers say what `said` does. */
-function read(outcome: Outcome | undefined, said = { retryAfterUs: 0, isExhausted: false }) {
+function read(outcome: Outcome | undefined, said = { retryAfterUs: 0, isExhausted: false, field: "" }) {
   return readOutcome(
     outcome,
-    () => ({ remaining: -1, resetUs: 0, field: "", ...said }),
+    () => ({ remaining: -1, resetUs: 0, ...said }),
     () => 0,
   );
 }
@@ -67,12 +67,12 @@ describe("an outcome", () => {
 
   it("of status 503 or 403 is too many requests when its headers say to wait, or that nothing remains", () => {
     const headers = new Headers();
-    const waiting = { retryAfterUs: 30_000_000, isExhausted: false };
+    const waiting = { retryAfterUs: 30_000_000, isExhausted: false, field: "retry-after" };
     expect(read({ status: 503, headers }, waiting)).toMatchObject({
       kind: "rate_limited",
       because: "503, Retry-After 30 s",
     });
-    expect(read({ status: 403, headers }, { retryAfterUs: 0, isExhausted: true }).kind).toBe("rate_limited");
+    expect(read({ status: 403, headers }, { retryAfterUs: 0, isExhausted: true, field: "" }).kind).toBe("rate_limited");
     expect(read({ status: 403, headers }).kind).toBe("neutral");
   });
 

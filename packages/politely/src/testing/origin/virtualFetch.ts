@@ -109,17 +109,43 @@ function responseOf({ status, headers }: Outgoing, body: BodyInit | null): Respo
 function dressed(response: Response, url: URL, isRedirected: boolean): Response {
   const bare = new URL(url);
   bare.hash = "";
-  return withPlace(response, bare.href, isRedirected);
+  return withPlace(response, { url: bare.href, redirected: isRedirected });
 }
 
-function withPlace(response: Response, url: string, isRedirected: boolean): Response {
-  const clone = (): Response => withPlace(Response.prototype.clone.call(response), url, isRedirected);
-  return Object.defineProperties(response, {
-    url: { value: url },
-    redirected: { value: isRedirected },
-    type: { value: "basic" },
-    clone: { value: clone },
-  });
+/** Where a response came from. */
+interface Place {
+  readonly url: string;
+  readonly redirected: boolean;
+}
+
+const places = new WeakMap<object, Place>();
+
+/**
+ * What a response of `fetch` says of itself. It stands between the response and its class, as the class itself would:
+ * properties of the response's own would hide what a wrapper puts in between after it.
+ */
+const placed = Object.create(Response.prototype, {
+  url: { configurable: true, get: urlOf },
+  redirected: { configurable: true, get: redirectedOf },
+  type: { configurable: true, get: () => "basic" },
+  clone: { configurable: true, writable: true, value: cloneOf },
+}) as object;
+
+function withPlace(response: Response, place: Place | undefined): Response {
+  if (place !== undefined) places.set(response, place);
+  return Object.setPrototypeOf(response, placed) as Response;
+}
+
+function urlOf(this: Response): string {
+  return places.get(this)?.url ?? "";
+}
+
+function redirectedOf(this: Response): boolean {
+  return places.get(this)?.redirected ?? false;
+}
+
+function cloneOf(this: Response): Response {
+  return withPlace(Response.prototype.clone.call(this), places.get(this));
 }
 
 /** The request that follows a redirect, by the rules of `fetch`. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { failureOf } from "../../../src/http/failure.js";
 import { networkError } from "../../../src/http/redirect.js";
 import { DeadlineError, politely } from "../../../src/index.js";
+import type { VirtualClock } from "../../../src/testing/index.js";
 import { localSite } from "./localSite.js";
 import { networkFailure, scriptedSite } from "./scripted.js";
 
@@ -51,7 +52,9 @@ describe("what a failure says about the site", () => {
 describe("fetch that fails", () => {
   it("because the connection is refused is an error of the server, the place free", async () => {
     const polite = politely({ hosts: { [HERE]: { concurrency: 1, backoff: "linear" } } });
-    await expect(polite.fetch(`http://${HERE}:9/`)).rejects.toThrow(TypeError);
+    const gone = await localSite(HERE, (_request, response) => response.end());
+    await gone[Symbol.asyncDispose]();
+    await expect(polite.fetch(gone.origin)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
     const stats = polite.stats(HERE);
     expect(stats).toMatchObject({ totalRequests: 1, inFlight: 0 });
     expect(stats?.cooldownMs).toBeGreaterThan(4_000);
@@ -68,6 +71,14 @@ describe("fetch that fails", () => {
     await expect(response.text()).rejects.toThrow();
     expect(polite.stats(HERE)).toMatchObject({ inFlight: 0 });
     expect(polite.stats(HERE)?.cooldownMs).toBeGreaterThan(4_000);
+  });
+
+  it("says in explain what happened, not only that something did", async () => {
+    const { clock, polite } = scriptedSite({}, () => networkFailure("ENOTFOUND"));
+    const failure = expect(polite.fetch("https://a.example/")).rejects.toThrow("fetch failed");
+    await clock.advance(1);
+    await failure;
+    expect(polite.explain("a.example").causes[0]).toMatchObject({ limit: "cooldown", because: "ENOTFOUND" });
   });
 
   it("because its arguments make no sense gives its unit back", async () => {
@@ -132,6 +143,37 @@ describe("fetch that fails", () => {
   });
 });
 
+describe("a caller's own AbortSignal.timeout", () => {
+  /** As `AbortSignal.timeout` on the virtual clock. */
+  const after = (clock: VirtualClock, ms: number): AbortSignal => {
+    const controller = new AbortController();
+    clock.setTimer(clock.now() + ms, () => controller.abort(new DOMException("too late", "TimeoutError")));
+    return controller.signal;
+  };
+
+  it("counts as no answer in time when it was spent on the way", async () => {
+    const { clock, polite } = scriptedSite({}, () => ({ status: 200, latencyMs: 60_000 }));
+    const page = polite.fetch("https://a.example/", { signal: after(clock, 3_000) });
+    const failure = expect(page).rejects.toMatchObject({ name: "TimeoutError" });
+    await clock.advance(3_000);
+    await failure;
+    expect(polite.stats("a.example")).toMatchObject({ inFlight: 0, cooldownMs: 5_000 });
+    expect(polite.explain("a.example").causes[0].because).toBe("no answer in time");
+  });
+
+  it("says nothing about the site when it was spent in the queue", async () => {
+    const { clock, polite } = scriptedSite({ default: { minDelay: "2s" } }, () => ({ status: 200, latencyMs: 60_000 }));
+    const first = polite.fetch("https://a.example/");
+    const page = polite.fetch("https://a.example/", { signal: after(clock, 3_000) });
+    const failure = expect(page).rejects.toMatchObject({ name: "TimeoutError" });
+    await clock.advance(3_000);
+    await failure;
+    expect(polite.stats("a.example")).toMatchObject({ inFlight: 1, cooldownMs: 0 });
+    await clock.runToEnd();
+    await first;
+  });
+});
+
 describe("a timeout", () => {
   it("starts at the grant, not in the queue", async () => {
     const { clock, polite, seen } = scriptedSite({ default: { minDelay: "60s" } }, () => ({
@@ -147,9 +189,9 @@ describe("a timeout", () => {
   it("counts as no answer in time: the host backs off", async () => {
     const { clock, polite } = scriptedSite({ default: { concurrency: 1 } }, () => ({ status: 200, latencyMs: 60_000 }));
     const page = polite.fetch("https://a.example/", { politely: { timeout: "1s" } });
-    const failure = expect(page).rejects.toMatchObject({ name: "TimeoutError" });
+    const failure = page.catch((error: unknown) => error);
     await clock.advance(2_000);
-    await failure;
+    expect(await failure).toMatchObject({ name: "TimeoutError" });
     expect(polite.stats("a.example")).toMatchObject({ inFlight: 0, cooldownMs: 4_000 });
   });
 

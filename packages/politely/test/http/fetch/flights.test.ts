@@ -10,8 +10,13 @@ const URL_A = "https://a.example/";
 /** A flight, and how its permit was released in the end. */
 function tracked(): { flight: Flight; released: (Outcome | undefined)[] } {
   const released: (Outcome | undefined)[] = [];
-  const permit = { report: () => undefined, release: (outcome?: Outcome) => released.push(outcome) };
-  return { flight: new Flight(permit as unknown as Permit), released };
+  const permit = {
+    startedAtMs: 0,
+    waitedMs: 0,
+    report: () => undefined,
+    release: (outcome?: Outcome) => released.push(outcome),
+  };
+  return { flight: new Flight(permit as unknown as Permit, { now: () => 0 }), released };
 }
 
 describe("a request that failed", () => {
@@ -44,7 +49,7 @@ describe("a request that failed", () => {
     const late = new DOMException("too late", "TimeoutError");
     flight.signal = AbortSignal.abort(late);
     flight.failed(late);
-    expect(released).toEqual(["timeout"]);
+    expect(released).toEqual([{ kind: "timeout", because: "no answer in time" }]);
   });
 });
 

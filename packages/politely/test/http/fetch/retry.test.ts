@@ -59,9 +59,9 @@ describe("retries", () => {
   it("are made after a network failure, which is thrown when it stays", async () => {
     const site = scriptedSite(policy({ attempts: 2 }), () => networkFailure("ECONNRESET"));
     const page = site.polite.fetch(URL_A);
-    const failure = expect(page).rejects.toThrow("fetch failed");
+    const failure = page.catch((error: unknown) => error);
     await site.clock.runToEnd();
-    await failure;
+    expect(await failure).toMatchObject({ name: "TypeError", message: "fetch failed" });
     expect(site.seen).toHaveLength(2);
   });
 
@@ -142,10 +142,10 @@ describe("retries", () => {
     const site = scriptedSite(policy({ attempts: 5, delay: "1h" }), () => 500);
     const controller = new AbortController();
     const page = site.polite.fetch(URL_A, { signal: controller.signal });
-    const failure = expect(page).rejects.toBe("enough");
+    const failure = page.catch((error: unknown) => error);
     await site.clock.advance(1_000);
     controller.abort("enough");
-    await failure;
+    expect(await failure).toBe("enough");
     expect(site.seen).toHaveLength(1);
     await site.clock.runToEnd();
     expect(site.clock.now()).toBe(1_000);

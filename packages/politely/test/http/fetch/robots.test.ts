@@ -161,9 +161,9 @@ describe("robots.txt", () => {
 
   it("that answers 429 for ever is given up after five times", async () => {
     const rig = site({ status: 429, headers: { "retry-after": "30" } });
-    const failure = expect(rig.polite.fetch(`${SITE}/1`)).rejects.toBeInstanceOf(RobotsError);
+    const failure = rig.polite.fetch(`${SITE}/1`).catch((error: unknown) => error);
     await rig.clock.runToEnd();
-    await failure;
+    expect(await failure).toBeInstanceOf(RobotsError);
     expect(rig.seen).toHaveLength(5);
   });
 
@@ -185,13 +185,14 @@ describe("robots.txt", () => {
     const one = rig.polite.fetch(`${SITE}/1`, { signal: controller.signal });
     const late = rig.polite.fetch(`${SITE}/2`, { politely: { maxWait: "1s" } });
     const other = rig.polite.fetch(`${SITE}/3`);
-    const gaveUp = expect(one).rejects.toThrow("enough");
-    const tooLate = expect(late).rejects.toBeInstanceOf(DeadlineError);
+    const gaveUp = one.catch((error: unknown) => error);
+    const tooLate = late.catch((error: unknown) => error);
     await rig.clock.advance(100);
-    controller.abort(new Error("enough"));
-    await gaveUp;
+    const enough = new Error("enough");
+    controller.abort(enough);
+    expect(await gaveUp).toBe(enough);
     await rig.clock.advance(1_000);
-    await tooLate;
+    expect(await tooLate).toBeInstanceOf(DeadlineError);
     await rig.clock.runToEnd();
     expect((await other).ok).toBe(true);
     expect(paths(rig)).toEqual(["/robots.txt", "/3"]);
@@ -225,7 +226,7 @@ describe("robots.txt", () => {
     });
     const polite = politely(
       { default: FAST, http: HTTP },
-      { fetch: async (input) => new Response(String(input).endsWith("/robots.txt") ? endless : "page") },
+      { fetch: async (input) => new Response(new Request(input).url.endsWith("/robots.txt") ? endless : "page") },
     );
     await expect(polite.fetch(`${SITE}/no`)).rejects.toBeInstanceOf(RobotsError);
     expect(pulled).toBeLessThan(1_000_000);
