@@ -60,6 +60,7 @@ export class PoliteFetch {
         url,
         method,
         signal,
+        options,
         attempt: (maxWaitMs) => this.#travel(journey, withMaxWait(options, maxWaitMs), timeoutMs),
         status: (response) => response.status,
         headers: (response) => response.headers,
@@ -89,12 +90,12 @@ export class PoliteFetch {
         const response = await this.#send(journey, step, timeout?.signal ?? signal, follows);
         isAnswered = true;
         checkResponse(response);
-        if (journey.redirect === "follow" && response.type === "opaqueredirect") {
+        const { status, headers } = response;
+        if (status === 0 && journey.redirect === "follow" && response.type === "opaqueredirect") {
           this.#hidesRedirects = true;
           flight.done();
           continue;
         }
-        const { status, headers } = response;
         const location = journey.redirect === "follow" && isRedirect(status) ? (headers.get("location") ?? null) : null;
         if (location === null) return this.#land(response, flight, redirects > 0 ? REDIRECTED : NO_FACTS);
         flight.finished(status, headers);

@@ -205,7 +205,7 @@ function wholeReader(base: object, name: Reader) {
     const held = heldOf(this);
     if (held?.inner !== undefined) return held.inner[name]();
     const read = own<() => Promise<unknown>>(base, this, name);
-    if (held === undefined || held.places.isOver || own<boolean>(base, this, "bodyUsed")) return read.call(this);
+    if (held === undefined || held.isTouched || held.places.isOver) return read.call(this);
     held.isTouched = true;
     const { places } = held;
     const result = read.call(this);

@@ -44,13 +44,13 @@ const limitingStatuses: ReadonlySet<number> = new Set([403, 418, 420, 429, 509, 
 /**
  * Reads what an answer's headers ask for. Never throws; headers that do count as absent. Times are at most 100 years.
  *
- * Zero and a past time are no retry hint. With an `Age` above 0 the answer came from a cache: quotas are ignored, and a
+ * The clock is asked only when a header needs it. Zero and a past time are no retry hint. With an `Age` above 0 the answer came from a cache: quotas are ignored, and a
  * retry hint is not, since waiting too long is the smaller mistake.
  */
-export function readAnswer(headers: AnyHeaders, wallMs: number, status: number): AnswerHeaders {
+export function readAnswer(headers: AnyHeaders, wallMs: number | (() => number), status: number): AnswerHeaders {
   const fields = collectFields(headers);
   if (fields === undefined) return nothingSaid;
-  const clock = new ServerClock(fields.date, wallMs);
+  const clock = new ServerClock(fields.date, typeof wallMs === "number" ? wallMs : wallMs());
   const { binding } = findRates(fields, clock, 1_000);
   const hint = readRetryHint(fields.waits, clock);
   const isAsked = hint !== undefined && hint.waitUs > 0;

@@ -1,4 +1,5 @@
 import type { Clock } from "../types.js";
+import { onAbort } from "./onAbort.js";
 
 /** A signal that aborts after a time, or with another signal. */
 export interface Timeout {
@@ -10,19 +11,20 @@ export interface Timeout {
 /** Starts a timeout of `ms` on the clock. It aborts with a `TimeoutError`, as `AbortSignal.timeout` does. */
 export function startTimeout(clock: Clock, ms: number, outer: AbortSignal | undefined): Timeout {
   const controller = new AbortController();
+  let unfollow = (): void => undefined;
   const follow = (): void => end(outer?.reason);
   const timer = clock.setTimer(clock.now() + ms, () => {
     end(new DOMException(`No answer within ${ms} ms of the start.`, "TimeoutError"));
   });
   const stop = (): void => {
     clock.clearTimer(timer);
-    outer?.removeEventListener("abort", follow);
+    unfollow();
   };
   const end = (reason: unknown): void => {
     stop();
     controller.abort(reason);
   };
   if (outer?.aborted === true) follow();
-  else outer?.addEventListener("abort", follow, { once: true });
+  else if (outer !== undefined) unfollow = onAbort(outer, follow);
   return { signal: controller.signal, stop };
 }

@@ -88,6 +88,8 @@ export class Engine {
   #hotSlot = -1;
   #hotMisses = 0;
   #hotDemand: Demand | undefined = undefined;
+  /** The beginning of all URLs with the same demand, as they are written; empty when it came from a bare host. */
+  #hotOrigin = "";
   #lastUs = Number.NEGATIVE_INFINITY;
   #grants = 0;
   readonly #later: LimiterEvent[] = [];
@@ -195,11 +197,21 @@ export class Engine {
       this.refresh();
     }
     const hot = this.#hotDemand;
-    if (hot !== undefined && hot.key === target && !this.slab.hasFlag(hot.slots[0], IS_IDLE)) return hot;
+    if (hot !== undefined && typeof target === "string" && !this.slab.hasFlag(hot.slots[0], IS_IDLE)) {
+      if (hot.key === target || (this.#hotOrigin !== "" && target.startsWith(this.#hotOrigin))) return hot;
+    }
     const demand = demandOf(this.policy, this.keys, target, nowUs);
     if (demand.host.exempt) this.options.onExempt(demand.key);
-    else if (demand.slots.length === 1 && demand.key === target) this.#hotDemand = demand;
+    else if (demand.slots.length === 1 && typeof target === "string" && this.#isWholeKey(demand)) {
+      this.#hotDemand = demand;
+      this.#hotOrigin = originOf(target);
+    }
     return demand;
+  }
+
+  /** Whether the host alone made the key: no grouping, and a row of its own. */
+  #isWholeKey({ key, target }: Demand): boolean {
+    return this.policy.hostIsKey && key === target.key;
   }
 
   /**
@@ -350,4 +362,11 @@ function withinOne(random: () => number): number {
   } catch {
     return 0;
   }
+}
+
+/** A URL's text up to its path, which alone decides the host; empty when it has no path. */
+function originOf(target: string): string {
+  const authority = target.indexOf("://") + 3;
+  const end = authority < 3 ? -1 : target.indexOf("/", authority);
+  return end < 0 ? "" : target.slice(0, end + 1);
 }

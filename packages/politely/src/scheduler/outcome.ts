@@ -17,7 +17,7 @@ export interface HeadersSay {
 }
 
 /** Reads what the headers of an answer ask for. Never throws. */
-export type HeaderReader = (headers: HeadersLike, wallMs: number, status: number) => HeadersSay;
+export type HeaderReader = (headers: HeadersLike, wallMs: () => number, status: number) => HeadersSay;
 
 const KINDS: readonly OutcomeKind[] = ["success", "rate_limited", "server_error", "timeout", "unused"];
 
@@ -45,7 +45,7 @@ export function readOutcome(outcome: Outcome | undefined, readHeaders: HeaderRea
   }
   const { status, headers } = outcome;
   if (!Number.isInteger(status)) throw new TypeError(`outcome.status must be a whole number; got ${String(status)}.`);
-  const said = headers === undefined ? NOTHING_SAID : readHeaders(headers, wallMs(), status);
+  const said = headers === undefined ? NOTHING_SAID : readHeaders(headers, wallMs, status);
   const { retryAfterUs, isExhausted } = said;
   const kind = statusMeaning(status, retryAfterUs > 0, isExhausted);
   return {

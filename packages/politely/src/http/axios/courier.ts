@@ -97,6 +97,7 @@ export class AxiosCourier {
         url,
         method,
         signal,
+        options,
         attempt: (maxWaitMs) => this.#travel(trip, withMaxWait(options, maxWaitMs)),
         status: ({ response }) => response.status,
         headers: ({ response }) => response.headers,
