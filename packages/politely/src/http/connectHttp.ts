@@ -1,4 +1,3 @@
-import { durationUs } from "../policy/duration.js";
 import type { LocalLimiter } from "../scheduler/limiter.js";
 import type { Clock, Limiter } from "../types.js";
 import { Exchange, registerExchange } from "./exchange.js";
@@ -32,10 +31,5 @@ export function connectHttp(limiter: LocalLimiter, { clock, random, send }: Http
   limiter.follower = exchange;
   const sendNow: Send = send ?? ((input, init) => globalThis.fetch(input, init));
   exchange.gate = new RobotsGate(exchange, sendNow);
-  const polite = new PoliteFetch({
-    exchange,
-    send: sendNow,
-    readTimeout: (value) => durationUs(value, "timeout") / 1000,
-  });
-  return polite.fetch;
+  return new PoliteFetch({ exchange, send: sendNow }).fetch;
 }

@@ -75,8 +75,11 @@ export class Exchange {
    *
    * Where that goes through a dispatcher which the same limiter paces, the request must not wait a second time, for itself.
    */
-  async sendOwn<Value>(url: string, send: () => Promise<Value>): Promise<Value> {
-    if (!this.isIntercepted) return send();
+  sendOwn<Value>(url: string, send: () => Promise<Value>): Promise<Value> {
+    return this.isIntercepted ? this.#sendMarked(url, send) : send();
+  }
+
+  async #sendMarked<Value>(url: string, send: () => Promise<Value>): Promise<Value> {
     const name = withoutFragment(url);
     this.#own.set(name, (this.#own.get(name) ?? 0) + 1);
     try {

@@ -1,13 +1,13 @@
 import { showValue } from "../policy/showValue.js";
 import { checkNames } from "../scheduler/knownNames.js";
-import type { Duration, FetchOptions, PoliteRequestInit } from "../types.js";
+import type { FetchOptions, PoliteRequestInit } from "../types.js";
 import type { Exchange } from "./exchange.js";
 import { Flight } from "./flight.js";
 import { HeldResponses, letGo, type ResponseFacts } from "./heldResponse.js";
-import { Journey, type Step } from "./journey.js";
+import { isAbsent, Journey, type Step } from "./journey.js";
 import { isRedirect, MAX_REDIRECTS, networkError } from "./redirect.js";
 import { withMaxWait } from "./retrier.js";
-import { startTimeout } from "./timeout.js";
+import { startTimeout, timeoutMsOf } from "./timeout.js";
 
 /** Sends one request; the global `fetch` fits. */
 export type Send = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -16,8 +16,6 @@ export type Send = (input: string | URL | Request, init?: RequestInit) => Promis
 export interface FetchParts {
   readonly exchange: Exchange;
   readonly send: Send;
-  /** Reads the `timeout` of a request in milliseconds; throws when it makes no sense. */
-  readonly readTimeout: (value: Duration) => number;
   /** The policy's `retry` does not apply, since the client has retries of its own. Default false. */
   readonly isOnce?: boolean;
 }
@@ -49,8 +47,7 @@ export class PoliteFetch {
     const journey = new Journey(input, init, this.parts.exchange.identity.userAgent);
     if (!journey.isPaced) return journey.pass(this.parts.send);
     if (journey.options !== undefined) checkNames(journey.options, OPTIONS, "init.politely");
-    const timeout = journey.options?.timeout;
-    const timeoutMs = timeout === undefined ? undefined : this.parts.readTimeout(timeout);
+    const timeoutMs = timeoutMsOf(journey.options?.timeout);
     const { exchange, isOnce = false } = this.parts;
     const rules = journey.isRepeatable && !isOnce ? exchange.retrier.rulesFor(journey.method) : undefined;
     if (rules === undefined) return this.#travel(journey, journey.options, timeoutMs);
@@ -114,7 +111,6 @@ export class PoliteFetch {
 
   #send(journey: Journey, step: Step, signal: AbortSignal | undefined, follows: boolean): Promise<Response> {
     const { exchange, send } = this.parts;
-    if (!exchange.isIntercepted) return journey.send(send, step, signal, follows);
     return exchange.sendOwn(step.url, () => journey.send(send, step, signal, follows));
   }
 
@@ -163,8 +159,4 @@ function discard(response: Response): void {
   const { body } = response;
   if (isAbsent(body) || body.locked || response.bodyUsed || typeof body.cancel !== "function") return;
   body.cancel().catch(() => undefined);
-}
-
-function isAbsent(value: unknown): value is null | undefined {
-  return value === undefined || value === null;
 }

@@ -213,7 +213,8 @@ function carryDispatcher(request: Request, init: RequestInit): void {
   if (dispatcher !== undefined && dispatcher !== null) fields.dispatcher = dispatcher;
 }
 
-function isAbsent(value: unknown): value is null | undefined {
+/** Whether there is nothing, in either of its forms. */
+export function isAbsent(value: unknown): value is null | undefined {
   return value === undefined || value === null;
 }
 

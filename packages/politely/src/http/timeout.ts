@@ -1,4 +1,5 @@
-import type { Clock } from "../types.js";
+import { durationUs } from "../policy/duration.js";
+import type { Clock, Duration } from "../types.js";
 import { onAbort } from "./onAbort.js";
 
 /** A signal that aborts after a time, or with another signal. */
@@ -6,6 +7,11 @@ export interface Timeout {
   readonly signal: AbortSignal;
   /** Ends it without aborting; leaves no timer and no listener behind. */
   stop(): void;
+}
+
+/** Reads the `timeout` of a request in milliseconds; undefined when there is none. Throws when it makes no sense. */
+export function timeoutMsOf(timeout: Duration | undefined): number | undefined {
+  return timeout === undefined ? undefined : durationUs(timeout, "timeout") / 1000;
 }
 
 /** Starts a timeout of `ms` on the clock. It aborts with a `TimeoutError`, as `AbortSignal.timeout` does. */

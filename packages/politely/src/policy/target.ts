@@ -12,15 +12,11 @@ export interface ResolverOptions {
   readonly groupBy: ((url: URL) => string) | undefined;
   /** The `host:port` names that rules of the policy have. Only these ports are part of a key. */
   readonly portKeys: ReadonlySet<string>;
-  /** Keys by origin as it was written, for those that only a URL parser can tell: addresses and names not in their final form. */
-  readonly keys: Map<string, string>;
 }
 
 /** Names that a cost record uses for something else, so that no scope may have them. */
 export const reservedScopes: readonly string[] = ["host", "intent", "global", "rate", "window", "quota"];
 
-/** How many origins are remembered with their keys; then all are forgotten. */
-const maxOrigins = 1_024;
 const maxScopes = 16;
 const targetFields: readonly string[] = ["url", "host", "intent", "scopes"];
 const noScopes: readonly string[] = [];
@@ -34,8 +30,7 @@ const defaultPorts: Readonly<Record<string, number>> = {
 };
 
 /** Makes the function that takes targets apart. It throws `TypeError` naming what is wrong with a target. */
-export function createResolver(settings: Omit<ResolverOptions, "keys">): (target: Target) => ResolvedTarget {
-  const options: ResolverOptions = { ...settings, keys: new Map() };
+export function createResolver(options: ResolverOptions): (target: Target) => ResolvedTarget {
   return (target) => {
     if (typeof target === "string") {
       return { key: keyOfText(target, options), intent: undefined, scopes: noScopes };
@@ -87,27 +82,7 @@ function keyOfUrlText(text: string, options: ResolverOptions): string {
   if (options.groupBy === undefined) {
     const name = cutPlainHost(text);
     if (name !== undefined) return keyOfHost(name, undefined, options);
-    const origin = cutOrigin(text);
-    const known = options.keys.get(origin);
-    if (known !== undefined) return known;
-    const key = keyOfParsedUrl(text, options);
-    if (options.keys.size >= maxOrigins) options.keys.clear();
-    // Not the slice itself, which would keep the whole URL alive.
-    if (origin !== "") options.keys.set(` ${origin}`.slice(1), key);
-    return key;
   }
-  return keyOfParsedUrl(text, options);
-}
-
-/** Everything before the path of a URL that begins with http; empty when that is not plain to see. */
-function cutOrigin(text: string): string {
-  const start = text.startsWith("https://") ? 8 : text.startsWith("http://") ? 7 : 0;
-  const end = start === 0 ? -1 : text.indexOf("/", start);
-  const origin = end > start && end < start + 300 ? text.slice(0, end) : "";
-  return /[@?#\\\s]/.test(origin) ? "" : origin;
-}
-
-function keyOfParsedUrl(text: string, options: ResolverOptions): string {
   const url = parseUrl(text);
   if (url === undefined) {
     const hint = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? "" : ". Write https:// in front";

@@ -1,5 +1,4 @@
 import { PolitelyError } from "../../errors.js";
-import { durationUs } from "../../policy/duration.js";
 import type { Clock, FetchOptions, KeyLimiter, Limiter } from "../../types.js";
 import { type Exchange, exchangeOf } from "../exchange.js";
 import { PoliteFetch, type Send } from "../fetch.js";
@@ -94,7 +93,6 @@ class KyCourier {
       // Ky's own retries and those of the policy would multiply.
       isOnce: true,
       send: (input, init) => this.#send(input, init),
-      readTimeout: (value) => durationUs(value, "timeout") / 1000,
     });
     let defaults: KyOptions = {};
     ky.extend((inherited: KyOptions) => {
