@@ -78,3 +78,23 @@ export class PolicyError extends PolitelyError {
     );
   }
 }
+
+/** The store could not be asked, or answered something it never should. Nothing was granted; the cause is the client's own error. */
+export class StoreError extends PolitelyError {
+  override readonly name = "StoreError";
+  readonly code = "POLITELY_STORE";
+  /**
+   * True for what waiting does not mend: a missing table, a wrong password, a value that is not ours, a closed client. Then the
+   * outage policy does not apply, and callers get this error.
+   */
+  readonly isLasting: boolean;
+
+  constructor(
+    /** What happened and what to do, in a sentence. */
+    message: string,
+    options?: { readonly cause?: unknown; readonly isLasting?: boolean },
+  ) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.isLasting = options?.isLasting ?? false;
+  }
+}

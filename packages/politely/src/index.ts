@@ -1,9 +1,25 @@
 export type { PolicyProblem } from "./errors.js";
-export { ClosedError, DeadlineError, PolicyError, PolitelyError, QueueFullError, RobotsError } from "./errors.js";
+export {
+  ClosedError,
+  DeadlineError,
+  PolicyError,
+  PolitelyError,
+  QueueFullError,
+  RobotsError,
+  StoreError,
+} from "./errors.js";
 export type { Cause, Explanation, LimiterEvent, LimitKind, Stats, WindowStats } from "./observe/types.js";
 export { loadPolicy } from "./policy/loadPolicy.js";
 export type { HostLimits, HttpPolicy, Limits, PolicyInput, RetryPolicy } from "./policy/types.js";
 export { limit, politely } from "./politely.js";
+export type {
+  SharedKeyLimiter,
+  SharedLimiter,
+  SharedOptions,
+  SharedPermit,
+  StatsOptions,
+} from "./sharedTypes.js";
+export type { Store } from "./stores/store.js";
 export type {
   AcquireOptions,
   Clock,

@@ -5,25 +5,48 @@ import { logEvents } from "./observe/log.js";
 import { compileKeyPolicy, compilePolicy } from "./policy/compile.js";
 import { durationUs } from "./policy/duration.js";
 import type { CompiledPolicy, Limits, PolicyInput } from "./policy/types.js";
+import type { EngineOptions } from "./scheduler/engine.js";
 import { LocalKeyLimiter } from "./scheduler/keyLimiter.js";
 import { checkNames } from "./scheduler/knownNames.js";
 import { LocalLimiter } from "./scheduler/limiter.js";
+import { StoreKeyLimiter } from "./scheduler/shared/storeKeyLimiter.js";
 import { systemClock } from "./scheduler/systemClock.js";
+import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
+import { shareLimiter } from "./shareLimiter.js";
 import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
 
 const KNOWN_OPTIONS = ["clock", "logger", "maxKeys", "keepStats", "ageing", "random", "fetch"];
+const SHARED_OPTIONS = [...KNOWN_OPTIONS, "store", "name", "outage", "batch"];
 const KEY = "limit";
 
+/** Makes a limiter for any number of hosts, whose limits all processes with the same store share. Throws `PolicyError` listing every problem of the policy. */
+export function politely(policy: PolicyInput | undefined, options: SharedOptions): SharedLimiter;
 /** Makes a limiter for any number of hosts, with its state in this process. Throws `PolicyError` listing every problem of the policy. */
-export function politely(policy?: PolicyInput, options?: LimiterOptions): Limiter {
-  return makeLimiter(compilePolicy(policy), compilePolicy, options);
+export function politely(policy?: PolicyInput, options?: LimiterOptions): Limiter;
+export function politely(policy?: PolicyInput, options?: LimiterOptions | SharedOptions): Limiter | SharedLimiter {
+  const compiled = compilePolicy(policy);
+  return isShared(options)
+    ? shareLimiter(options, (own, counsel) => makeLimiter(compiled, compilePolicy, own, counsel))
+    : makeLimiter(compiled, compilePolicy, options);
 }
 
+/** Makes a limiter for one key, shared by all processes with the same store: the same verbs without a target. */
+export function limit(limits: Limits, options: SharedOptions): SharedKeyLimiter;
 /** Makes a limiter for one key: the same verbs without a target. */
-export function limit(limits: Limits, options?: LimiterOptions): KeyLimiter {
+export function limit(limits: Limits, options?: LimiterOptions): KeyLimiter;
+export function limit(limits: Limits, options?: LimiterOptions | SharedOptions): KeyLimiter | SharedKeyLimiter {
   // The verbs of a limiter speak of policies; for a single key a policy is just its limits.
   let next = limits;
   const compile = (): CompiledPolicy => compileKeyPolicy(next, KEY);
+  if (isShared(options)) {
+    const shared = shareLimiter(options, (own, counsel) => makeLimiter(compile(), compile, own, counsel));
+    const keyLimiter = new StoreKeyLimiter(shared, KEY, (changed) => {
+      next = changed;
+      return shared.configure({});
+    });
+    registerExchange(keyLimiter, exchangeOf(shared, "limit"));
+    return keyLimiter;
+  }
   const limiter = makeLimiter(compile(), compile, options);
   const keyLimiter = new LocalKeyLimiter(limiter, KEY, (changed) => {
     next = changed;
@@ -36,9 +59,10 @@ export function limit(limits: Limits, options?: LimiterOptions): KeyLimiter {
 function makeLimiter(
   policy: CompiledPolicy,
   compile: (policy: PolicyInput) => CompiledPolicy,
-  options: LimiterOptions = {},
+  options: Omit<LimiterOptions, "store"> = {},
+  counsel?: EngineOptions["counsel"],
 ): LocalLimiter {
-  checkOptions(options);
+  checkOptions(options, counsel === undefined ? KNOWN_OPTIONS : SHARED_OPTIONS);
   const { logger, keepStats = 100_000, maxKeys = 1_000_000 } = options;
   const clock = options.clock ?? systemClock();
   const random = options.random ?? Math.random;
@@ -55,6 +79,7 @@ function makeLimiter(
     readPause: (value) => durationUs(value, "duration", { allowInfinity: true }),
     readHeaders: readAnswer,
     summarise,
+    counsel,
     fetch: (input, init) => fetch(input, init),
     onExempt: (key) => {
       if (logger === undefined || told.size >= 100 || told.has(key)) return;
@@ -93,8 +118,12 @@ function summarise(policy: CompiledPolicy): string {
   return `ready; default: ${enabled ? parts.join(", ") || "no limit" : "disabled"}`;
 }
 
-function checkOptions(options: LimiterOptions): void {
-  checkNames(options, KNOWN_OPTIONS, "options");
+function isShared(options: LimiterOptions | SharedOptions | undefined): options is SharedOptions {
+  return typeof options === "object" && options !== null && options.store !== undefined;
+}
+
+function checkOptions(options: Omit<LimiterOptions, "store">, known: readonly string[]): void {
+  checkNames(options, known, "options");
   checkCount(options.maxKeys, "maxKeys", 1);
   checkCount(options.keepStats, "keepStats", 0);
   const { clock, random, logger, fetch } = options;

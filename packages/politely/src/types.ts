@@ -96,7 +96,7 @@ export interface Permit extends Disposable {
   /** How long it waited in its lane. */
   readonly waitedMs: number;
   /** Fencing number of a shared grant; absent in one process. */
-  readonly token?: number;
+  readonly token?: number | undefined;
   /**
    * Gives the place back and reports the answer. Only the first call counts.
    *
@@ -159,6 +159,8 @@ export interface LimiterOptions {
   readonly random?: (() => number) | undefined;
   /** What sends the requests of `fetch`. Default the global `fetch` at the time of each call. */
   readonly fetch?: ((input: string | URL | Request, init?: RequestInit) => Promise<Response>) | undefined;
+  /** Given, every answer is a promise: see `SharedOptions`. */
+  readonly store?: never;
 }
 
 /** What `reset` forgets. `"pacing"`: gap, rate and windows. `"stats"`: the statistics. `"all"`: these, quotas, cooldowns and pauses too. */

@@ -50,7 +50,7 @@ export const INCIDENT_MEMORY_US = 3_600_000_000;
  */
 export function afterBadAnswer(
   before: CooldownState | undefined,
-  rule: Rule,
+  rule: Pick<Rule, "cooldownUs" | "backoff">,
   report: BadAnswerReport,
 ): CooldownState | undefined {
   const state = before !== undefined && isCooldownForgotten(before, report.nowUs) ? undefined : before;

@@ -27,6 +27,8 @@ export interface Rule {
   /** Infinity: no bound. */
   readonly maxQueue: number;
   readonly maxHoldUs: number;
+  /** With a store: how long a place is kept for a process that gives no sign of life. */
+  readonly permitTtlUs: number;
   /** Undefined: answers change nothing but cooldowns. */
   readonly adaptive: AdaptiveRule | undefined;
   /** As written in the policy, for messages: `"1/s"`, burst and all. */

@@ -1,6 +1,11 @@
 import type { Clock, HeadersLike, Outcome, Permit } from "../types.js";
 import { causeOf, failureOf } from "./failure.js";
 
+/** What the permit of a limiter with a store knows beside: when it was granted, on the clock of this process. */
+interface LocalStart {
+  readonly localStartedAtMs?: number;
+}
+
 /** One request on its way, from the grant to its last byte. Each end counts once; what comes after is ignored. */
 export class Flight {
   #isOver = false;
@@ -50,8 +55,9 @@ export class Flight {
   }
 
   get #wasMostlyQueued(): boolean {
-    const { startedAtMs, waitedMs } = this.permit;
-    return this.clock.now() - startedAtMs < waitedMs;
+    // With a store, `startedAtMs` is of another timeline.
+    const { startedAtMs, waitedMs, localStartedAtMs = startedAtMs } = this.permit as Permit & LocalStart;
+    return this.clock.now() - localStartedAtMs < waitedMs;
   }
 
   /** It was never sent, or answered without the site: what it took goes back. */

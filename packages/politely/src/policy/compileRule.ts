@@ -7,6 +7,7 @@ import type { Limits } from "./types.js";
 
 const defaultMaxQueue = 100_000;
 const defaultMaxHoldUs = 600_000_000;
+const defaultPermitTtlUs = 30_000_000;
 const defaultCooldownUs: readonly number[] = [60_000_000];
 
 const ladders: Readonly<Record<BackoffRule["kind"], BackoffRule>> = {
@@ -31,6 +32,7 @@ export const offRule: Rule = {
   maxWaitUs: Number.POSITIVE_INFINITY,
   maxQueue: defaultMaxQueue,
   maxHoldUs: defaultMaxHoldUs,
+  permitTtlUs: defaultPermitTtlUs,
   adaptive: undefined,
   text: { minDelay: undefined, rate: undefined, windows: [], quota: undefined, concurrency: undefined },
 };
@@ -77,6 +79,7 @@ function compileWith(limits: Limits, maxQueueIfNone: number): Rule {
     }),
     maxQueue: limits.maxQueue ?? maxQueueIfNone,
     maxHoldUs: limits.maxHold === undefined ? defaultMaxHoldUs : durationUs(limits.maxHold, "maxHold"),
+    permitTtlUs: limits.permitTtl === undefined ? defaultPermitTtlUs : durationUs(limits.permitTtl, "permitTtl"),
     adaptive: compileAdaptive(limits.adaptive, { gapUs, refill, windows }),
     text: {
       minDelay: gapUs === 0 ? undefined : formatDuration(gapUs) + (gapUs === fastest.gapUs ? fastest.text : ""),

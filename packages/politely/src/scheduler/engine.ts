@@ -7,6 +7,7 @@ import { AdaptivePacing } from "./adaptivePacing.js";
 import { Answers } from "./answers.js";
 import { Arrivals, checkOptions } from "./arrivals.js";
 import { Books } from "./books.js";
+import type { Counsel } from "./counsel.js";
 import { costOf, type Demand, demandOf } from "./demand.js";
 import { Departures } from "./departures.js";
 import { Events } from "./events.js";
@@ -17,7 +18,7 @@ import { costAt, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import { Ledger, ONE, type Taken } from "./ledger.js";
 import type { HeaderReader } from "./outcome.js";
 import { HeldPermit, HOST_ONLY } from "./permit.js";
-import type { Profiles } from "./profile.js";
+import { type Profiles, sharedProfileOf } from "./profile.js";
 import { Queue } from "./queue.js";
 import { Settling } from "./settling.js";
 import { Signals } from "./signals.js";
@@ -48,6 +49,8 @@ export interface EngineOptions {
   readonly readHeaders: HeaderReader;
   /** A host that is exempt from everything was asked for. */
   readonly onExempt: (key: string) => void;
+  /** Makes the one who has the last word on starts, where that is a shared store. */
+  readonly counsel?: ((engine: Engine) => Counsel) | undefined;
 }
 
 /** Grants between two looks at rows that may owe nothing any more. */
@@ -69,6 +72,7 @@ export class Engine {
   readonly queue: Queue;
   readonly answers: Answers;
   readonly adaptive: AdaptivePacing;
+  readonly counsel: Counsel | undefined;
   readonly arrivals = new Arrivals(this);
   readonly settling = new Settling(this);
   readonly departures = new Departures(this);
@@ -97,11 +101,12 @@ export class Engine {
   constructor(readonly options: EngineOptions) {
     this.clock = options.clock;
     this.policy = options.policy;
-    this.ledger = new Ledger(options.keepStats > 0, {
-      holdLapsed: (hold, nowUs) => this.#holdLapsed(hold, nowUs),
-      looseLapsed: (slot, count) => this.books.count(slot, "lapsed", count),
+    const listener = {
+      holdLapsed: (hold: Hold, nowUs: number) => this.#holdLapsed(hold, nowUs),
+      looseLapsed: (slot: number, count: number) => this.books.count(slot, "lapsed", count),
       wallMs: () => this.clock.wall(),
-    });
+    };
+    this.ledger = new Ledger(options.keepStats > 0, listener, options.counsel && sharedProfileOf);
     this.slab = this.ledger.slab;
     this.profiles = this.ledger.profiles;
     this.books = new Books(this.slab);
@@ -118,6 +123,7 @@ export class Engine {
       (slot) => this.departures.judgeDeadlines(slot),
     );
     this.adaptive = new AdaptivePacing(this.ledger, (slot) => this.departures.judgeDeadlines(slot));
+    this.counsel = options.counsel?.(this);
     this.refresh();
   }
 
@@ -135,6 +141,7 @@ export class Engine {
     this.#hotDemand = undefined;
     this.isPlain =
       !this.isClosed &&
+      this.counsel === undefined &&
       this.policy.hostIsKey &&
       this.policy.global === undefined &&
       !this.events.hasListeners &&
@@ -163,7 +170,7 @@ export class Engine {
     }
     try {
       const permit = this.arrivals.enter(target, options);
-      return permit instanceof HeldPermit ? Promise.resolve(permit) : (permit as Promise<Permit>);
+      return permit instanceof Promise ? permit : Promise.resolve(permit);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -280,7 +287,7 @@ export class Engine {
   }
 
   /** Takes all limits in one step and makes the permit. */
-  grantNow(spec: LaneSpec, cost: LaneCost, askedUs: number, nowUs: number): HeldPermit {
+  grantNow(spec: LaneSpec, cost: LaneCost, askedUs: number, nowUs: number): Permit {
     const { slots, key } = spec;
     const waitedUs = nowUs - askedUs;
     const permit = this.#take(spec, cost, nowUs, waitedUs);
@@ -292,7 +299,7 @@ export class Engine {
       this.events.emit({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 });
     }
     if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.keys.sweep(nowUs, SWEEP_COUNT);
-    return permit;
+    return this.counsel === undefined ? permit : this.counsel.started(spec, permit);
   }
 
   #take(spec: LaneSpec, cost: LaneCost, nowUs: number, waitedUs: number): HeldPermit {

@@ -1,6 +1,7 @@
 import type { Rule } from "../core/rule.js";
 import type { Cause, LimitKind } from "../observe/types.js";
 import { type Ahead, NOBODY, type SlotCause, slotCauses } from "./causes.js";
+import type { Counsel } from "./counsel.js";
 import { costAt, type LaneCost, type LaneSpec } from "./lane.js";
 import type { Ledger } from "./ledger.js";
 import type { Queue } from "./queue.js";
@@ -9,6 +10,7 @@ import type { Queue } from "./queue.js";
 export interface ForecastSource {
   readonly ledger: Ledger;
   readonly queue: Queue;
+  readonly counsel?: Counsel | undefined;
 }
 
 /**
@@ -30,7 +32,7 @@ export function earliestUs(
       atUs = Math.max(atUs, cause.atUs);
     }
   }
-  return atUs;
+  return Math.max(atUs, source.counsel?.outlook(spec, nowUs)?.atUs ?? nowUs);
 }
 
 /** Why a request waits now, in a sentence without a full stop. */
@@ -53,14 +55,19 @@ export function causesOf(
     causes.push({ limit: "pause", scope: "all", key: "*", waitMs, message: `everything is paused${until(waitMs)}` });
   }
   const ahead = aheadIn(source, spec, priority);
+  const outlook = source.counsel?.outlook(spec, nowUs);
   spec.slots.forEach((slot, index) => {
     const scope = spec.scopeNames[index];
-    const key = scope === "host" ? spec.key : scope === "intent" ? `${spec.key} (${spec.intent})` : scope;
+    const key = keyName(spec, index);
     const { rule } = ledger.profileOf(slot);
     const describe = (cause: SlotCause): Cause =>
       describeCause(cause, { scope, key, rule, because: becauseOf(ledger, slot, cause.limit), nowUs });
     const own = slotCauses(ledger, slot, costAt(cost, index), ahead, nowUs);
     causes.push(...own.map(describe));
+    if (outlook?.index === index) {
+      const because = outlook.because === "" ? undefined : outlook.because;
+      causes.push(describeCause({ ...outlook, windowIndex: 0 }, { scope, key, rule, because, nowUs }));
+    }
     const gate = queue.gateAt(slot);
     if (own.length > 0 || gate === undefined || (gate.parked.size === 0 && gate.reservedFor === undefined)) return;
     const limit = gate.reservedFor === undefined ? "queue" : "reserved";
@@ -68,6 +75,12 @@ export function causesOf(
     causes.push({ limit, scope, key, waitMs: 0, message: others });
   });
   return causes.sort((a, b) => b.waitMs - a.waitMs);
+}
+
+/** What a key of a lane is called in a sentence. */
+export function keyName({ key, intent, scopeNames }: LaneSpec, index: number): string {
+  const scope = scopeNames[index];
+  return scope === "host" ? key : scope === "intent" ? `${key} (${intent})` : scope;
 }
 
 function aheadIn(source: ForecastSource, spec: LaneSpec, priority: number | undefined): Ahead {
@@ -84,7 +97,8 @@ interface CauseContext {
   readonly nowUs: number;
 }
 
-function describeCause(cause: SlotCause, context: CauseContext): Cause {
+/** A cause in words. */
+export function describeCause(cause: SlotCause, context: CauseContext): Cause {
   const { scope, key, rule, because, nowUs } = context;
   const waitMs = (cause.atUs - nowUs) / 1000;
   const message = `${key}: ${wording(cause, rule, because)}${until(waitMs)}`;

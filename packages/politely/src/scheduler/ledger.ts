@@ -4,7 +4,7 @@ import { rateOwedAt, rateOwedWithout, rateReadyAt } from "../core/rate.js";
 import type { Rule } from "../core/rule.js";
 import type { LimitKind } from "../observe/types.js";
 import { type Hold, Holds, LooseFlights } from "./flight.js";
-import { type Profile, Profiles } from "./profile.js";
+import { type Profile, Profiles, profileOf } from "./profile.js";
 import { Quotas } from "./quotas.js";
 import { HAS_COOLDOWN, HAS_PAUSE, HAS_SLOWDOWN, LAST_US, layoutFor, OWED, SEEN_US, Slab, UNITS } from "./slab.js";
 import { Slowdowns } from "./slowdowns.js";
@@ -63,7 +63,7 @@ export class Ledger {
   readonly pauses = new Map<number, number>();
   readonly slowdowns: Slowdowns;
   readonly holds = new Map<number, Holds>();
-  readonly profiles = new Profiles();
+  readonly profiles: Profiles;
   /** What the last `readyAt` found most binding. */
   binding: LimitKind | undefined;
   /** How much later than its answer a start may come without anything being lost: what a bucket can still save up. */
@@ -72,7 +72,9 @@ export class Ledger {
   constructor(
     hasStats: boolean,
     readonly listener: LedgerListener,
+    profile = profileOf,
   ) {
+    this.profiles = new Profiles(profile);
     this.slab = new Slab(layoutFor(0, false, hasStats));
     this.slowdowns = new Slowdowns(this.slab);
     this.quotas = new Quotas(this.slab, () => listener.wallMs());

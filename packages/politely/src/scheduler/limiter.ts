@@ -94,7 +94,9 @@ export class LocalLimiter implements Limiter {
       outcome = answerOfError(error);
       throw error;
     } finally {
-      permit.release(outcome);
+      // With a store, releasing is a promise.
+      const released: unknown = permit.release(outcome);
+      if (released instanceof Promise) await released;
     }
   }
 

@@ -35,6 +35,27 @@ export function profileOf(rule: Rule): Profile {
   };
 }
 
+/**
+ * The profile of a rule that a shared store keeps: nothing of it binds in this process, but how long to wait, how many may
+ * queue, and which costs can never fit.
+ */
+export function sharedProfileOf(rule: Rule): Profile {
+  const { rateMost, windowMost, quotaMost } = profileOf(rule);
+  const unbound: Rule = {
+    ...rule,
+    enabled: false,
+    gapUs: 0,
+    rateCount: 0,
+    ratePerUs: 0,
+    burst: 1,
+    windows: [],
+    quota: undefined,
+    concurrency: Number.POSITIVE_INFINITY,
+    fromAnswer: false,
+  };
+  return { ...profileOf(unbound), rateMost, windowMost, quotaMost };
+}
+
 /** Profiles by number, one per rule. */
 export class Profiles {
   #list: Profile[] = [];
@@ -42,11 +63,13 @@ export class Profiles {
   hasAdaptive = false;
   #numbers = new Map<Rule, number>();
 
+  constructor(readonly derive: (rule: Rule) => Profile) {}
+
   /** The number of a rule's profile. */
   numberOf(rule: Rule): number {
     const known = this.#numbers.get(rule);
     if (known !== undefined) return known;
-    this.#list.push(profileOf(rule));
+    this.#list.push(this.derive(rule));
     this.#numbers.set(rule, this.#list.length - 1);
     if (rule.adaptive !== undefined) this.hasAdaptive = true;
     return this.#list.length - 1;

@@ -6,6 +6,7 @@ import { Heap } from "./heap.js";
 import { toMsAtOrAfter } from "./instant.js";
 import { costAt, isLaneBefore, Lane, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";
+import type { QueueOwner } from "./queueOwner.js";
 import { HAS_GATE, IS_RESERVED } from "./slab.js";
 
 /** Starts granted in one go before other work gets its turn. */
@@ -23,21 +24,6 @@ const HELD_BY: ReadonlySet<LimitKind | undefined> = new Set([
   "robots",
   "adaptive",
 ]);
-
-/** What the queue asks of the limiter it works for. */
-export interface QueueOwner {
-  nowUs(): number;
-  /** Takes the start and hands out the permit. The waiter has left its lane. */
-  grant(waiter: Waiter, spec: LaneSpec, nowUs: number): void;
-  /** The waiter reached its deadline and has left its lane. */
-  expire(waiter: Waiter, spec: LaneSpec, nowUs: number): void;
-  /** The waiter's signal is aborted. Must take it out of its lane. */
-  abort(waiter: Waiter, reason: unknown): void;
-  /** `alarmUs` has come. */
-  alarm(nowUs: number): void;
-  /** The queue is at rest until the next call or timer. */
-  flush(): void;
-}
 
 /**
  * Who waits, in what order, and when to look again: lanes, the keys they are stopped at, and one timer for all of it.
@@ -89,7 +75,7 @@ export class Queue {
       if (gate !== undefined && (gate.parked.size > 0 || gate.reservedFor !== undefined)) return false;
       if (this.ledger.readyAt(spec.slots[index], costAt(cost, index), nowUs) > nowUs) return false;
     }
-    return true;
+    return this.owner.counsel?.hasStart(spec, cost, nowUs) ?? true;
   }
 
   /** Puts a waiter at the end of its priority's line. Call `run` afterwards. */
@@ -251,7 +237,16 @@ export class Queue {
         stop = gate;
       }
     }
-    return stop ?? this.#queueAhead(lane);
+    return stop ?? this.#queueAhead(lane) ?? this.#counselStop(lane, head, nowUs);
+  }
+
+  /** Where a lane stands that is stopped by nothing but the last word: at a key of its own, if it has one. */
+  #counselStop(lane: Lane, head: Waiter, nowUs: number): Gate | undefined {
+    const readyUs = this.owner.counsel?.readyAt(lane, head.cost, nowUs) ?? nowUs;
+    if (readyUs <= nowUs) return undefined;
+    this.#stopUs = readyUs;
+    this.#isStopHeld = true;
+    return lane.gates.find(({ lanes }) => lanes.size === 1) ?? lane.gates[0];
   }
 
   /** A key of the lane where another one stands before it; undefined when it is its turn at all of them. */
@@ -335,6 +330,7 @@ export class Queue {
   #dissolve(lane: Lane): void {
     this.#dropReservation(lane);
     this.lanes.delete(lane.name);
+    this.owner.counsel?.emptied(lane);
     const { gate } = lane;
     if (gate !== undefined) {
       gate.parked.remove(lane);

@@ -16,6 +16,7 @@ export function reconfigure(engine: Engine, policy: CompiledPolicy, nowUs: numbe
   const before = ledger.profiles.restart();
   engine.policy = policy;
   engine.refresh();
+  engine.counsel?.configured();
   renameHosts(engine, policy);
   const { slab } = ledger;
   const move = (slot: number, ruleOf: (from: Profile) => Rule): void => {

@@ -1,0 +1,79 @@
+import { StoreError } from "../../errors.js";
+import type { LeaseOperation, LeaseReply } from "./operation.js";
+
+/** What is kept of a lease: its last holder. */
+interface LeaseState {
+  readonly holder: string;
+  readonly label: string;
+  readonly token: number;
+  readonly untilUs: number;
+}
+
+/** The outcome of a lease operation: the reply, and what to keep; undefined when nothing changes. */
+export interface LeaseDecision {
+  readonly reply: LeaseReply;
+  readonly text: string | undefined;
+  readonly keepForUs: number;
+}
+
+/** How long a lease that is over is remembered, so that its token is known to the next holder. */
+const MEMORY_US = 3_600_000_000;
+const VERSION = 1;
+
+/**
+ * Takes, renews, gives back or looks at a lease. At most one holder at any instant of the store's timeline.
+ *
+ * Whether it has run out is judged when somebody asks. A token is larger than all before it: also after the lease was
+ * forgotten, since it is at least the time in microseconds since 1970.
+ */
+export function decideLease(
+  text: string | undefined,
+  operation: LeaseOperation,
+  nowUs: number,
+  name: string,
+): LeaseDecision {
+  const before = text === undefined ? undefined : readLease(text, name);
+  const isLive = before !== undefined && before.untilUs > nowUs;
+  const isOwn = isLive && before.holder === operation.holder;
+  const { act, holder, label, ttlUs } = operation;
+  if (act === "look" || (act !== "take" && !isOwn) || (act === "take" && isLive && !isOwn)) {
+    return { reply: replyOf(isLive ? before : undefined, isOwn, nowUs), text: undefined, keepForUs: 0 };
+  }
+  if (act === "release" && before !== undefined) {
+    const over = { ...before, untilUs: nowUs };
+    return { reply: replyOf(undefined, false, nowUs), text: leaseText(over), keepForUs: MEMORY_US };
+  }
+  const token = isOwn ? before.token : Math.max((before?.token ?? 0) + 1, Math.floor(operation.epochUs));
+  const after: LeaseState = { holder, label, token, untilUs: nowUs + ttlUs };
+  return { reply: replyOf(after, true, nowUs), text: leaseText(after), keepForUs: ttlUs + MEMORY_US };
+}
+
+function replyOf(state: LeaseState | undefined, isHeld: boolean, nowUs: number): LeaseReply {
+  if (state === undefined) return { nowUs, isHeld: false, token: 0, label: "", remainingUs: 0 };
+  return { nowUs, isHeld, token: state.token, label: state.label, remainingUs: state.untilUs - nowUs };
+}
+
+function leaseText({ holder, label, token, untilUs }: LeaseState): string {
+  return JSON.stringify(["lease", VERSION, holder, label, token, untilUs]);
+}
+
+function readLease(text: string, name: string): LeaseState {
+  try {
+    const [kind, version, holder, label, token, untilUs] = JSON.parse(text) as readonly [
+      string,
+      number,
+      string,
+      string,
+      number,
+      number,
+    ];
+    const isKnown = kind === "lease" && version <= VERSION && Number.isFinite(token) && Number.isFinite(untilUs);
+    if (isKnown && typeof holder === "string" && typeof label === "string") return { holder, label, token, untilUs };
+  } catch {
+    // Said below.
+  }
+  throw new StoreError(
+    `The value stored for the lease "${name}" is not one of politely's, or of a newer version. Choose another name, or remove it.`,
+    { isLasting: true },
+  );
+}

@@ -1,0 +1,140 @@
+import { cooldownReadyAt } from "../cooldown.js";
+import { rateReadyAt } from "../rate.js";
+import { windowReadyAt } from "../window.js";
+import type { KeyState, Track } from "./keyState.js";
+import { NEVER_US } from "./keyState.js";
+import type { StopKind, TakeKey } from "./operation.js";
+import { turnPage, unitsInFlight } from "./tracks.js";
+import { windowsOf } from "./windowLog.js";
+
+/** The least and the most time between two looks at something that only an answer, a release or a person can change. */
+const POLL_LEAST_US = 10_000;
+export const POLL_MOST_US = 250_000;
+
+/** What lets a start wait. */
+export interface Block {
+  readonly kind: StopKind;
+  /** When it ends if nothing happens. */
+  readonly atUs: number;
+  /** When to look again: when it ends, or sooner if something may end it sooner. */
+  readonly againUs: number;
+  /** Something may end it sooner, or put it off. */
+  readonly isEvent: boolean;
+  readonly because: string;
+}
+
+/** Told of everything that does not allow a start at once. */
+type Tell = (kind: StopKind, atUs: number, isEvent: boolean, because: string) => void;
+
+/**
+ * What lets a start at this key wait longest, when so many others go first; undefined when nothing does.
+ *
+ * `againUs` is the latest of all blocks, and `isEvent` is true when any of them may end sooner or be put off.
+ */
+export function blockAt(state: KeyState, key: TakeKey, nowUs: number, ahead: number): Block | undefined {
+  let found: Block | undefined;
+  eachBlock(state, key, nowUs, ahead, (block) => {
+    found = found === undefined ? block : bothBlocks(found, block);
+  });
+  return found;
+}
+
+/** Two blocks as one: the one that ends last, or the first of two that end together. */
+export function bothBlocks(one: Block, other: Block): Block {
+  const longest = other.atUs > one.atUs ? other : one;
+  return {
+    ...longest,
+    againUs: Math.max(one.againUs, other.againUs),
+    isEvent: one.isEvent || other.isEvent,
+  };
+}
+
+/** Everything that does not allow a start now, the latest first. */
+export function blocksAt(state: KeyState, key: TakeKey, nowUs: number): Block[] {
+  const blocks: Block[] = [];
+  eachBlock(state, key, nowUs, 0, (block) => blocks.push(block));
+  return blocks.sort((a, b) => b.atUs - a.atUs);
+}
+
+function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, found: (block: Block) => void): void {
+  const pollUs = pollAfter(state, nowUs);
+  const tell: Tell = (kind, atUs, isEvent, because) => {
+    if (atUs <= nowUs) return;
+    const againUs = isEvent ? Math.min(atUs, nowUs + pollUs) + ahead * pollUs : atUs;
+    found({ kind, atUs, againUs, isEvent, because });
+  };
+  const { lastUs, cooldown, headroom } = state;
+  tell("pause", state.pausedUntilUs, true, "");
+  if (cooldown !== undefined) {
+    const readyUs = cooldownReadyAt(cooldown, key.rule.gapUs);
+    if (cooldown.probe === "out") tell("probe", readyUs, true, cooldown.because);
+    else tell("cooldown", afterHold(readyUs, state, key, nowUs, ahead), false, cooldown.because);
+  }
+  if (headroom !== undefined && headroom.untilUs > nowUs) {
+    const afterGapUs = lastUs === NEVER_US ? nowUs : lastUs + headroom.gapUs * (1 + ahead);
+    const readyUs = Math.max(headroom.holdUntilUs, afterGapUs);
+    const endUs = afterHold(headroom.untilUs, state, key, nowUs, ahead);
+    tell("headers", Math.min(endUs, readyUs), false, headroom.because);
+  }
+  if (key.slowUs > 0 && lastUs !== NEVER_US) tell("minDelay", lastUs + key.slowUs * (1 + ahead), false, "");
+  for (const track of state.tracks) trackBlocks(state, track, key, nowUs, ahead, tell);
+}
+
+function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number, ahead: number, tell: Tell): void {
+  const { rule } = track;
+  const { places } = state;
+  const isPending = rule.fromAnswer && places.length > 0;
+  const freeUs = places.length === 0 ? nowUs : firstFreeUs(state);
+  const baseUs = rule.fromAnswer ? Math.max(state.lastUs, state.answeredUs) : state.lastUs;
+  if (rule.gapUs > 0 && isPending) tell("minDelay", freeUs + rule.gapUs * (1 + ahead), true, "");
+  else if (rule.gapUs > 0 && baseUs !== NEVER_US) tell("minDelay", baseUs + rule.gapUs * (1 + ahead), false, "");
+  if (rule.rateCount > 0) {
+    const room = (rule.burst - key.cost.rate - ahead) * rule.ratePerUs;
+    tell("rate", rateReadyAt(rule.rateCount, track.owed, track.owedUs, room), false, "");
+  }
+  const pending = rule.fromAnswer ? unitsInFlight(state) : 0;
+  windowsOf(rule.windows).forEach((window, index) => {
+    const wanted = key.cost.window + ahead;
+    const rounds = wanted > window.count ? Math.ceil(wanted / window.count) - 1 : 0;
+    const units = wanted - rounds * window.count;
+    const atUs = windowReadyAt(track.logs[index], 0, window, nowUs, units, pending);
+    if (atUs === Number.POSITIVE_INFINITY) tell("window", freeUs + window.perUs * (1 + rounds), true, "");
+    else tell("window", atUs + rounds * window.perUs, false, "");
+  });
+  if (rule.quota > 0) {
+    turnPage(track, key, nowUs);
+    const isSpent = track.quotaUsed + key.cost.quota + ahead > rule.quota;
+    if (isSpent) tell("quota", afterHold(track.quotaUntilUs, state, key, nowUs, ahead), false, "");
+  }
+  if (rule.concurrency > 0 && places.length + ahead >= rule.concurrency) {
+    tell("concurrency", Math.max(freeUs, nowUs + 1), true, "");
+  }
+}
+
+/** When a hold is over for somebody with so many in front: these go first, at the pace of the key, so that not all come at once. */
+function afterHold(untilUs: number, state: KeyState, key: TakeKey, nowUs: number, ahead: number): number {
+  if (ahead === 0 || untilUs <= nowUs) return untilUs;
+  let spreadUs = ahead * key.slowUs;
+  for (const { rule } of state.tracks) {
+    spreadUs = Math.max(spreadUs, ahead * rule.gapUs);
+    const beyond = ahead + key.cost.rate - rule.burst;
+    if (rule.rateCount > 0) spreadUs = Math.max(spreadUs, Math.ceil((beyond * rule.ratePerUs) / rule.rateCount));
+    for (const { count, perUs } of windowsOf(rule.windows)) {
+      spreadUs = Math.max(spreadUs, Math.floor((ahead + key.cost.window - 1) / count) * perUs);
+    }
+  }
+  return untilUs + spreadUs;
+}
+
+/** When the first place is free again if nobody gives one back. */
+function firstFreeUs(state: KeyState): number {
+  let atUs = Number.MAX_SAFE_INTEGER;
+  for (const { expiresUs, holdUntilUs } of state.places) atUs = Math.min(atUs, expiresUs, holdUntilUs);
+  return atUs;
+}
+
+/** Looks become rarer the longer nothing has started, so that a long wait is cheap and a short one sharp. */
+function pollAfter(state: KeyState, nowUs: number): number {
+  const sinceUs = state.lastUs === NEVER_US ? 0 : nowUs - state.lastUs;
+  return Math.max(POLL_LEAST_US, Math.min(POLL_MOST_US, Math.ceil(sinceUs / 8)));
+}

@@ -1,0 +1,54 @@
+import type { Rule } from "../rule.js";
+import type { SharedRule } from "./operation.js";
+
+/** The part of a rule that a store needs. */
+export function sharedRuleOf(rule: Rule): SharedRule {
+  const isBounded = rule.concurrency !== Number.POSITIVE_INFINITY;
+  return {
+    gapUs: rule.gapUs,
+    rateCount: rule.rateCount,
+    ratePerUs: rule.ratePerUs,
+    burst: rule.burst,
+    windows: rule.windows.flatMap(({ count, perUs, grainUs }) => [count, perUs, grainUs]),
+    quota: rule.quota?.count ?? 0,
+    calendar: rule.quota === undefined ? "" : `${rule.quota.per} ${rule.quota.timeZone}`,
+    concurrency: isBounded ? rule.concurrency : 0,
+    fromAnswer: rule.fromAnswer,
+  };
+}
+
+/** A text that is the same for the same numbers. */
+export function ruleIdOf(rule: SharedRule): string {
+  const { gapUs, rateCount, ratePerUs, burst, windows, quota, calendar, concurrency, fromAnswer } = rule;
+  const numbers = [gapUs, rateCount, ratePerUs, burst, windows.join(" "), quota, concurrency, fromAnswer ? 1 : 0];
+  return `${numbers.join(",")},${calendar}`;
+}
+
+/** Whether somebody has to know who is in flight. */
+export function isFollowed({ concurrency, fromAnswer }: SharedRule): boolean {
+  return concurrency > 0 || fromAnswer;
+}
+
+/**
+ * One part of a rule when it is divided among `parts` processes that cannot speak to one another.
+ *
+ * The parts add up to at most the whole for gaps, rates and windows. What cannot be divided, a place or the unit of a quota or
+ * burst, each process has at least one of.
+ */
+export function partOf(rule: SharedRule, parts: number): SharedRule {
+  const share = (count: number): number => Math.max(1, Math.floor(count / parts));
+  const windows: number[] = [];
+  for (let index = 0; index < rule.windows.length; index += 3) {
+    const [count, perUs, grainUs] = rule.windows.slice(index, index + 3);
+    windows.push(share(count), count >= parts ? perUs : perUs * Math.ceil(parts / count), grainUs);
+  }
+  return {
+    ...rule,
+    gapUs: rule.gapUs * parts,
+    ratePerUs: Math.min(rule.ratePerUs * parts, Math.floor(Number.MAX_SAFE_INTEGER / share(rule.burst) / 2)),
+    burst: share(rule.burst),
+    windows,
+    quota: rule.quota === 0 ? 0 : share(rule.quota),
+    concurrency: rule.concurrency === 0 ? 0 : share(rule.concurrency),
+  };
+}

@@ -1,0 +1,111 @@
+import { afterBadAnswer, afterSuccess, type CooldownState } from "../cooldown.js";
+import { headroomAfter } from "../headroom.js";
+import { rateOwedAt, rateOwedWithout } from "../rate.js";
+import type { KeyState } from "./keyState.js";
+import type { SettleKey, SettleOperation, SettleReply } from "./operation.js";
+import { endLapsedPlaces, endPlace } from "./places.js";
+import { unlogUnits } from "./tracks.js";
+
+/** Takes a start back, or hears its answer while it goes on. */
+export function settle(states: readonly KeyState[], operation: SettleOperation, nowUs: number): SettleReply {
+  const cooldownUs: number[] = [];
+  const steps: number[] = [];
+  states.forEach((state, index) => {
+    const key = operation.keys[index];
+    endLapsedPlaces(state, nowUs);
+    const laterUnits = Math.max(0, state.units - key.unitsAfter);
+    giveBack(state, key, operation, laterUnits, nowUs);
+    const heldAt = state.places.findIndex(({ id }) => id === operation.place);
+    if (operation.isOver && heldAt >= 0) {
+      // Time may have stood still since it was granted ahead: it is not answered before it started.
+      const answeredUs = Math.max(nowUs, Math.min(operation.startedUs, state.lastUs));
+      endPlace(state, heldAt, answeredUs, operation.isUnused ? undefined : key.windowUnits);
+    }
+    const step = hear(state, key, operation, laterUnits, nowUs);
+    steps.push(step);
+    cooldownUs.push(step > 0 ? Math.max(0, (state.cooldown?.untilUs ?? nowUs) - nowUs) : 0);
+  });
+  return { nowUs, cooldownUs, steps };
+}
+
+/** Gives back what a start took, as much as the other starts allow; to a track that does not know it, nothing. */
+function giveBack(
+  state: KeyState,
+  { back, previousUs }: SettleKey,
+  { startedUs, isUnused }: SettleOperation,
+  laterUnits: number,
+  nowUs: number,
+): void {
+  if (back.rate < 0) state.units -= back.rate;
+  for (const track of state.tracks) {
+    const { rateCount, ratePerUs, quota } = track.rule;
+    const isKnown = startedUs >= track.sinceUs;
+    if (rateCount > 0 && (isKnown ? back.rate !== 0 : back.rate < 0)) {
+      const atUs = Math.max(track.owedUs, nowUs);
+      const owed = rateOwedAt(rateCount, track.owed, track.owedUs, atUs);
+      track.owed =
+        back.rate > 0
+          ? rateOwedWithout(owed, back.rate * ratePerUs, laterUnits * ratePerUs)
+          : Math.min(Number.MAX_SAFE_INTEGER, owed - back.rate * ratePerUs);
+      track.owedUs = atUs;
+    }
+    if (isKnown || back.window < 0) unlogUnits(track, startedUs, back.window, nowUs);
+    const isSamePeriod = isKnown && startedUs >= track.quotaSinceUs;
+    if (quota > 0 && (isSamePeriod || back.quota < 0)) track.quotaUsed = Math.max(0, track.quotaUsed - back.quota);
+  }
+  if (isUnused && laterUnits === 0 && state.lastUs === startedUs) state.lastUs = previousUs;
+}
+
+/** Learns from an answer. Returns the step of the ladder when it made the key cool down, else 0. */
+function hear(state: KeyState, key: SettleKey, operation: SettleOperation, laterUnits: number, nowUs: number): number {
+  const { answer } = key;
+  const { startedUs, place } = operation;
+  const isProbe = state.probe !== "" && state.probe === place;
+  const { cooldown } = state;
+  if (answer.remaining >= 0) {
+    const said = { remaining: answer.remaining, resetUs: answer.resetUs };
+    const next = headroomAfter(state.headroom, said, { startedUs, nowUs, laterUnits });
+    if (next !== state.headroom) state.headroom = { ...next, because: answer.because };
+  }
+  if (answer.kind === "rate_limited") state.throttled += 1;
+  if (answer.kind === "rate_limited" || answer.kind === "server_error" || answer.kind === "timeout") {
+    return hold(state, key, answer.kind, isProbe, operation, nowUs);
+  }
+  if (cooldown === undefined) return 0;
+  if (answer.kind === "success") {
+    const next = afterSuccess(cooldown, startedUs, nowUs);
+    if (next !== cooldown) state.probe = "";
+    state.cooldown = next;
+    if (next === cooldown && isProbe) settleProbe(state, cooldown, "done");
+  } else if (isProbe && (operation.isOver || answer.kind === "unused")) {
+    settleProbe(state, cooldown, answer.kind === "unused" ? "due" : "done");
+  }
+  return 0;
+}
+
+function hold(
+  state: KeyState,
+  key: SettleKey,
+  kind: "rate_limited" | "server_error" | "timeout",
+  isProbe: boolean,
+  operation: SettleOperation,
+  nowUs: number,
+): number {
+  if (!key.isHeld) return 0;
+  const { retryAfterUs, random, because } = key.answer;
+  const before = state.cooldown;
+  const { startedUs } = operation;
+  const next = afterBadAnswer(before, key, { kind, startedUs, nowUs, retryAfterUs, random, because });
+  if (next === undefined || next === before) {
+    if (before !== undefined && isProbe) settleProbe(state, before, "done");
+    return 0;
+  }
+  state.probe = "";
+  state.cooldown = next;
+  return Math.max(1, kind === "rate_limited" ? next.throttleStep : next.errorStep);
+}
+
+function settleProbe(state: KeyState, cooldown: CooldownState, probe: "due" | "done"): void {
+  state.probe = "";
+  state.cooldown = { ...cooldown, probe };
+}

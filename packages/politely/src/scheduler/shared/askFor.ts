@@ -1,0 +1,49 @@
+import type { CalendarPeriod, Sender, TakeKey, TakeOperation } from "../../core/shared/operation.js";
+import { Calendar } from "../calendar.js";
+import { costAt, type LaneCost } from "../lane.js";
+import type { Plan } from "./plan.js";
+
+/** What the keys of a request need from the process that asks. */
+export interface AskContext {
+  /** Store time as milliseconds since 1970, and as its own instant. */
+  readonly wallMs: number;
+  readonly storeUs: number;
+  readonly timeline: "epoch" | "machine";
+  /** What robots.txt or `adaptive` ask of each key, as a gap; 0 for nothing. */
+  readonly slowUs: readonly number[];
+}
+
+/** Puts the keys of a request in the form that stores take. */
+export class AskedKeys {
+  #calendar = new Calendar();
+
+  /** Forgets which period it is: the store says that it is another one. */
+  forgetPeriods(): void {
+    this.#calendar = new Calendar();
+  }
+
+  of(plan: Plan, cost: LaneCost, context: AskContext): TakeKey[] {
+    return plan.keys.map(({ rule, shared, ruleId }, index) => ({
+      rule: shared,
+      ruleId,
+      cost: costAt(cost, index),
+      slowUs: context.slowUs[index] ?? 0,
+      period: rule.quota === undefined ? undefined : this.#period(rule.quota, context),
+    }));
+  }
+
+  #period(quota: Parameters<Calendar["periodAt"]>[0], { wallMs, storeUs, timeline }: AskContext): CalendarPeriod {
+    const { index, startsAtMs, endsAtMs } = this.#calendar.periodAt(quota, wallMs);
+    if (timeline === "epoch") return { index, fromUs: startsAtMs * 1000, untilUs: endsAtMs * 1000 };
+    // The store has no calendar of its own: the processes' wall clocks say which period it is, and it only grows.
+    return { index, fromUs: 0, untilUs: storeUs + Math.max(1, Math.ceil((endsAtMs - wallMs) * 1000)) };
+  }
+}
+
+/** What one `take` asks for beside its keys. */
+export type TakeTerms = Omit<TakeOperation, "kind" | "keys" | "leaseUs" | "maxHoldUs" | keyof Sender>;
+
+/** Makes the operation. */
+export function takeOperation(plan: Plan, keys: readonly TakeKey[], terms: TakeTerms, sender: Sender): TakeOperation {
+  return { kind: "take", ...sender, keys, ...terms, leaseUs: plan.leaseUs, maxHoldUs: plan.maxHoldUs };
+}

@@ -1,0 +1,227 @@
+import type { Operation, ReplyTo, Sender } from "../../core/shared/operation.js";
+import { StoreError } from "../../errors.js";
+import type { Store } from "../../stores/store.js";
+import type { Clock } from "../../types.js";
+import { toUs } from "../instant.js";
+
+/** The longest an answer is waited for before the operation is sent again. */
+const PATIENCE_MS = 1_500;
+/** How often an operation is sent before the store counts as away. */
+const ATTEMPTS = 3;
+const PAUSE_MS = 50;
+/** Between two looks at a store that is away: the first, and the longest. */
+const LOOK_FIRST_MS = 250;
+const LOOK_MOST_MS = 4_000;
+/** What is told to a store once it is back, at most; of more, the oldest is dropped. */
+const LATER_MOST = 10_000;
+/** The key of the operation that tries whether the store can write. */
+const TRIAL_KEY = "trial";
+
+/** What a link needs. */
+export interface LinkParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Names this process among those who share the store. */
+  readonly process: string;
+  /** The store is away, or back. */
+  readonly onOutage: (message: string, isAway: boolean) => void;
+}
+
+/** Makes an operation for whoever sends it. */
+export type MakeOperation<Op> = (sender: Sender) => Op;
+
+/**
+ * The way to the store: sends operations, again when a reply is lost, and knows whether the store is there.
+ *
+ * Every call ends within a bounded time, at most `ATTEMPTS` times the patience. What must not get lost while the store is
+ * away is sent when it is back, before anything else.
+ */
+export class Link {
+  /** The usual time for an answer. */
+  roundTripUs = 500;
+  /** Store time minus this process's, as of the last answer; undefined before the first. */
+  offsetUs: number | undefined = undefined;
+  /** Why the store counts as away; undefined while it does not. */
+  failure: StoreError | undefined = undefined;
+  /** Operations sent, for those who count. */
+  calls = 0;
+  #isClosed = false;
+  #lookMs = LOOK_FIRST_MS;
+  #timer: unknown = undefined;
+  #awaySinceMs = 0;
+  #lastAsker = 0;
+  readonly #freeAskers: number[] = [];
+  readonly #sequences: number[] = [];
+  readonly #later: (() => Promise<unknown>)[] = [];
+
+  constructor(readonly parts: LinkParts) {}
+
+  get isAway(): boolean {
+    return this.failure !== undefined;
+  }
+
+  /** Sends an operation. Rejects with `StoreError` when the store is away, or has not answered in time; then it is away from now on. */
+  async send<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): Promise<ReplyTo<Op>> {
+    if (this.failure !== undefined) throw this.failure;
+    return this.#sendSurely(keys, make);
+  }
+
+  /** Sends an operation now, or when the store is back. Never rejects: resolves to undefined when it has to wait, or cannot be carried out. */
+  async sendOrKeep<Op extends Operation>(
+    keys: readonly string[],
+    make: MakeOperation<Op>,
+  ): Promise<ReplyTo<Op> | undefined> {
+    try {
+      return await this.send(keys, make);
+    } catch (error) {
+      if (!(error instanceof StoreError && error.isLasting)) this.keep(() => this.#sendSurely(keys, make));
+      return undefined;
+    }
+  }
+
+  /** Something to send first thing when the store is back. */
+  keep(send: () => Promise<unknown>): void {
+    if (this.#isClosed) return;
+    if (this.#later.length >= LATER_MOST) this.#later.shift();
+    this.#later.push(send);
+  }
+
+  /** Sends something for `keep`, whether the store counts as away or not. */
+  sendAnyway<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): Promise<ReplyTo<Op>> {
+    return this.#sendSurely(keys, make);
+  }
+
+  /** Asks what time it is at the store. */
+  async meet(): Promise<void> {
+    if (this.offsetUs === undefined) await this.send([TRIAL_KEY], trial);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#later.length = 0;
+    if (this.#timer !== undefined) this.parts.clock.clearTimer(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #sendSurely<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): Promise<ReplyTo<Op>> {
+    const asker = this.#freeAskers.pop() ?? this.#lastAsker++;
+    const sequence = (this.#sequences[asker] ?? 0) + 1;
+    this.#sequences[asker] = sequence;
+    const operation = make({ asker: `${this.parts.process}:${asker}`, sequence });
+    try {
+      return await this.#sendAgain(keys, operation);
+    } finally {
+      this.#freeAskers.push(asker);
+    }
+  }
+
+  async #sendAgain<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#sendOnce(keys, operation);
+      } catch (cause) {
+        const error = cause instanceof StoreError ? cause : unexpected(this.parts.store.name, cause);
+        if (error.isLasting) throw error;
+        if (attempt >= ATTEMPTS || this.#isClosed) {
+          this.#goAway(error);
+          throw error;
+        }
+        await this.#pause(PAUSE_MS * attempt);
+      }
+    }
+  }
+
+  async #sendOnce<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
+    const { clock, store } = this.parts;
+    const sentUs = toUs(clock.now());
+    this.calls += 1;
+    const reply = await this.#withPatience(store.transact(keys, operation));
+    const nowUs = toUs(clock.now());
+    this.roundTripUs += (nowUs - sentUs - this.roundTripUs) / 8;
+    this.offsetUs = reply.nowUs - nowUs;
+    return reply;
+  }
+
+  #withPatience<Reply>(answer: Promise<Reply>): Promise<Reply> {
+    const { clock, store } = this.parts;
+    return new Promise((resolve, reject) => {
+      const timer = clock.setTimer(clock.now() + PATIENCE_MS, () => {
+        reject(
+          new StoreError(
+            `${store.name} has not answered in ${PATIENCE_MS} ms. Look at the server and the network to it.`,
+          ),
+        );
+      });
+      answer.then(
+        (reply) => {
+          clock.clearTimer(timer);
+          resolve(reply);
+        },
+        (error: unknown) => {
+          clock.clearTimer(timer);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { clock } = this.parts;
+    return new Promise((resolve) => {
+      clock.setTimer(clock.now() + ms, resolve);
+    });
+  }
+
+  #goAway(error: StoreError): void {
+    if (this.failure !== undefined || this.#isClosed) return;
+    this.failure = error;
+    this.#awaySinceMs = this.parts.clock.now();
+    this.#lookMs = LOOK_FIRST_MS;
+    this.parts.onOutage(`${this.parts.store.name} is away: ${error.message}`, true);
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
+    const { clock } = this.parts;
+    if (this.#isClosed || this.#timer !== undefined) return;
+    this.#timer = clock.setTimer(clock.now() + this.#lookMs, () => {
+      this.#timer = undefined;
+      void this.#look();
+    });
+    clock.unref?.(this.#timer);
+    this.#lookMs = Math.min(LOOK_MOST_MS, this.#lookMs * 2);
+  }
+
+  /** Tries the store with a write, since one that can only be read is of no use, and tells it what it has missed. */
+  async #look(): Promise<void> {
+    try {
+      await this.#sendOnce([TRIAL_KEY], trial({ asker: `${this.parts.process}:trial`, sequence: 1 }));
+      while (this.#later.length > 0) {
+        await this.#later[0]();
+        this.#later.shift();
+      }
+    } catch {
+      this.#lookLater();
+      return;
+    }
+    if (this.#isClosed) return;
+    this.failure = undefined;
+    const awayMs = Math.round(this.parts.clock.now() - this.#awaySinceMs);
+    this.parts.onOutage(`${this.parts.store.name} is back after ${awayMs} ms`, false);
+  }
+}
+
+function trial({ asker, sequence }: Sender): {
+  readonly kind: "set";
+  readonly asker: string;
+  readonly sequence: number;
+  readonly pauseUs: number;
+  readonly reset: "nothing";
+} {
+  return { kind: "set", asker, sequence, pauseUs: -1, reset: "nothing" };
+}
+
+function unexpected(name: string, cause: unknown): StoreError {
+  const words = cause instanceof Error ? cause.message : String(cause);
+  return new StoreError(`${name} failed: ${words}. Look at the server and the network to it.`, { cause });
+}

@@ -1,0 +1,101 @@
+import type { Rule } from "../../core/rule.js";
+import type { SharedRule } from "../../core/shared/operation.js";
+import { isFollowed, ruleIdOf, sharedRuleOf } from "../../core/shared/ruleNumbers.js";
+import type { CompiledPolicy } from "../../policy/types.js";
+import { OVERFLOW_KEY } from "../keys.js";
+import type { LaneSpec } from "../lane.js";
+
+/** Starts that are asked for at once without `batch`: as many as wait, up to this. */
+const TOGETHER_MOST = 64;
+/** With `batch`, starts are taken for at most this long ahead. */
+const BATCH_US = 10_000;
+const BATCH_MOST = 10_000;
+
+/** One key of a plan. */
+export interface PlanKey {
+  readonly rule: Rule;
+  readonly shared: SharedRule;
+  readonly ruleId: string;
+}
+
+/** How the requests of one lane are put to the store: worked out once per lane and policy. */
+export interface Plan {
+  /** Names in the store, the host's first. */
+  readonly storeKeys: readonly string[];
+  readonly keys: readonly PlanKey[];
+  /** `"host"`, `"intent"`, a scope's name or `"global"` for each of `keys`. */
+  readonly scopeNames: readonly string[];
+  /** Nothing applies: no question is asked. */
+  readonly isFree: boolean;
+  /** Places are kept, and have to be given back. */
+  readonly isFollowed: boolean;
+  readonly hasQuota: boolean;
+  readonly leaseUs: number;
+  readonly maxHoldUs: number;
+  /** Starts asked for at once, at most. */
+  readonly most: number;
+}
+
+/** Makes the plan of a lane. */
+export function planOf(
+  policy: CompiledPolicy,
+  spec: LaneSpec,
+  { isBatch, name }: { readonly isBatch: boolean; readonly name: string },
+): Plan {
+  const host = spec.key === OVERFLOW_KEY ? policy.overflow : policy.hostRule(spec.key);
+  const keys: PlanKey[] = [];
+  const storeKeys: string[] = [];
+  const scopeNames: string[] = [];
+  spec.scopeNames.forEach((scope) => {
+    const rule = ruleOf(policy, spec, scope);
+    if (rule === undefined) return;
+    const shared = sharedRuleOf(rule);
+    keys.push({ rule, shared, ruleId: ruleIdOf(shared) });
+    storeKeys.push(storeName(name, storeKeyOf(spec, scope)));
+    scopeNames.push(scope);
+  });
+  return {
+    storeKeys,
+    keys,
+    scopeNames,
+    isFree: host.exempt || keys.every(({ rule }) => !rule.enabled),
+    isFollowed: keys.some(({ shared }) => isFollowed(shared)),
+    hasQuota: keys.some(({ shared }) => shared.quota > 0),
+    leaseUs: Math.min(...keys.map(({ rule }) => rule.permitTtlUs)),
+    maxHoldUs: Math.min(...keys.map(({ rule }) => rule.maxHoldUs)),
+    most: isBatch ? batchMost(keys) : TOGETHER_MOST,
+  };
+}
+
+/** A name in the store, after that of the limiter. */
+export function storeName(limiter: string, key: string): string {
+  return limiter === "" ? key : `${limiter}/${key}`;
+}
+
+/** What a key is called in the store. */
+function storeKeyOf({ key, intent }: Pick<LaneSpec, "key" | "intent">, scope: string): string {
+  if (scope === "host") return `host ${key}`;
+  if (scope === "intent") return `intent ${key} ${intent}`;
+  return scope === "global" ? "global" : `scope ${scope}`;
+}
+
+function ruleOf(policy: CompiledPolicy, { key, intent }: LaneSpec, scope: string): Rule | undefined {
+  const host = key === OVERFLOW_KEY ? policy.overflow : policy.hostRule(key);
+  if (scope === "host") return host.rule;
+  if (scope === "intent") return host.intents.get(intent ?? "");
+  return scope === "global" ? policy.global : policy.scopeRule(scope);
+}
+
+/** What the slowest limit lets through in the time that may be taken ahead. */
+function batchMost(keys: readonly PlanKey[]): number {
+  let most = BATCH_MOST;
+  for (const { shared } of keys) {
+    if (shared.gapUs > 0) most = Math.min(most, BATCH_US / shared.gapUs);
+    if (shared.rateCount > 0) most = Math.min(most, (BATCH_US * shared.rateCount) / shared.ratePerUs);
+    for (let index = 0; index < shared.windows.length; index += 3) {
+      most = Math.min(most, (BATCH_US * shared.windows[index]) / shared.windows[index + 1]);
+    }
+    if (shared.concurrency > 0) most = Math.min(most, shared.concurrency);
+  }
+  return Math.max(1, Math.floor(most));
+}

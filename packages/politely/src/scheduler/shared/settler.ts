@@ -1,0 +1,241 @@
+import type { AnswerNote, Sender, SettleKey, SettleOperation } from "../../core/shared/operation.js";
+import type { Outcome, ReleaseOptions } from "../../types.js";
+import { type Answer, NEUTRAL } from "../answers.js";
+import { readCost } from "../demand.js";
+import type { Engine } from "../engine.js";
+import { costAt, type LaneCost } from "../lane.js";
+import type { Cost } from "../ledger.js";
+import { readOutcome } from "../outcome.js";
+import type { Grant } from "./desk.js";
+import type { Link } from "./link.js";
+import type { Plan } from "./plan.js";
+import type { Renewals } from "./renewals.js";
+import type { SharedPermit, SharedPermitOwner } from "./sharedPermit.js";
+import type { Standby } from "./standby.js";
+
+const UNUSED: Answer = { ...NEUTRAL, kind: "unused", because: "not sent" };
+
+/** What a settler works with. */
+export interface SettlerParts {
+  readonly engine: () => Engine;
+  readonly link: Link;
+  readonly standby: Standby;
+  readonly renewals: Renewals;
+}
+
+/** Takes shared starts back and tells the store what was answered. */
+export class Settler implements SharedPermitOwner {
+  constructor(readonly parts: SettlerParts) {}
+
+  begun(permit: SharedPermit): void {
+    const { grant } = permit;
+    if (grant?.isFollowed === true && grant.origin === "store") this.parts.renewals.add(permit, grant);
+  }
+
+  async settle(permit: SharedPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): Promise<void> {
+    const { local, grant } = permit;
+    if (local.isReleased) return;
+    const answer = this.read(outcome);
+    const cost = options?.cost === undefined ? undefined : readCost(local, options.cost, 0);
+    // In the books of this process: it checks the rest of the input, too.
+    local.release(localOutcome(answer), options);
+    this.parts.renewals.remove(permit);
+    if (grant === undefined) return;
+    const isNews = grant.isFollowed || cost !== undefined || isNew(answer, grant);
+    if (isNews) await this.#tell(permit, grant, answer, { cost, isOver: true });
+  }
+
+  async report(permit: SharedPermit, outcome: Outcome): Promise<void> {
+    const { local, grant } = permit;
+    if (local.isReleased) return;
+    const answer = this.read(outcome);
+    const simple = localOutcome(answer);
+    if (simple !== undefined) local.report(simple);
+    if (grant !== undefined && isNew(answer, grant)) {
+      await this.#tell(permit, grant, answer, { cost: undefined, isOver: false });
+    }
+  }
+
+  /** Returns a start that nobody used. */
+  async giveBack(grant: Grant): Promise<void> {
+    const make = (sender: Sender): SettleOperation =>
+      operationOf(grant, UNUSED, { heldAt: 0, cost: undefined, isOver: true, random: 0 }, sender);
+    if (grant.origin === "store") await this.parts.link.sendOrKeep(grant.plan.storeKeys, make);
+    else if (grant.origin === "share") await this.parts.standby.settle(grant.plan, make(AWAY));
+  }
+
+  /** Tells the store the answer to a start that was only recorded. */
+  async tellRecorded(plan: Plan, key: string, answer: Answer, startedUs: number): Promise<void> {
+    if (!isHold(answer) && answer.budget === undefined && answer.kind !== "success") return;
+    const start = {
+      startedUs,
+      token: 0,
+      unitsAfter: plan.keys.map(() => FAR_UNITS),
+      previousUs: plan.keys.map(() => -1),
+    };
+    const grant: Grant = {
+      plan,
+      key,
+      cost: NOTHING,
+      start,
+      place: "",
+      readyUs: 0,
+      isFollowed: false,
+      isCooling: true,
+      origin: "store",
+    };
+    await this.#send(grant, answer, { cost: undefined, isOver: false });
+  }
+
+  /** Understands an outcome. Throws `TypeError` for one that is none. */
+  read(outcome: Outcome | undefined): Answer {
+    const { options, clock } = this.parts.engine();
+    return readOutcome(outcome, options.readHeaders, () => clock.wall());
+  }
+
+  async #tell(
+    permit: SharedPermit,
+    grant: Grant,
+    answer: Answer,
+    { cost, isOver }: Pick<SettleTerms, "cost" | "isOver">,
+  ): Promise<void> {
+    const { link, standby } = this.parts;
+    const isAway = link.isAway && grant.origin === "store" && isHold(answer);
+    if (grant.origin === "share" || isAway) {
+      // Those who start meanwhile have to hear it; the store hears it when it is back.
+      const startedUs = isAway ? permit.local.startedUs : grant.start.startedUs;
+      await standby.settle(grant.plan, { ...this.#operation(grant, answer, { cost, isOver })(AWAY), startedUs });
+    }
+    if (grant.origin === "store") await this.#send(grant, answer, { cost, isOver });
+  }
+
+  #operation(
+    grant: Grant,
+    answer: Answer,
+    { cost, isOver }: Pick<SettleTerms, "cost" | "isOver">,
+  ): (sender: Sender) => SettleOperation {
+    const heldAt = answer.scope === undefined ? 0 : Math.max(0, grant.plan.scopeNames.indexOf(answer.scope));
+    const terms = { heldAt, cost, isOver, random: within(this.parts.engine().options.random) };
+    return (sender) => operationOf(grant, answer, terms, sender);
+  }
+
+  async #send(grant: Grant, answer: Answer, how: Pick<SettleTerms, "cost" | "isOver">): Promise<void> {
+    const reply = await this.parts.link.sendOrKeep(grant.plan.storeKeys, this.#operation(grant, answer, how));
+    if (reply === undefined) return;
+    reply.cooldownUs.forEach((holdUs, index) => {
+      if (holdUs > 0) this.#announce(grant, index, holdUs, reply.steps[index], answer);
+    });
+  }
+
+  #announce(grant: Grant, index: number, holdUs: number, step: number, { because }: Answer): void {
+    const engine = this.parts.engine();
+    const nowUs = engine.nowUs();
+    const scope = grant.plan.scopeNames[index];
+    const key = scope === "host" || scope === "intent" ? grant.key : scope;
+    const untilMs = (nowUs + holdUs) / 1000;
+    engine.emit(() => ({ type: "cooldown", key, atMs: nowUs / 1000, untilMs, step, because }));
+  }
+}
+
+/** More units than anybody takes: a start that was recorded has nothing to give back. */
+const FAR_UNITS = Number.MAX_SAFE_INTEGER;
+
+/** For operations on what stands in for a store: nothing is sent twice there. */
+const AWAY: Sender = { asker: "", sequence: 0 };
+
+/** What belongs to the way a start ends. */
+interface SettleTerms {
+  readonly heldAt: number;
+  /** The true cost, where it differs. */
+  readonly cost: LaneCost | undefined;
+  readonly isOver: boolean;
+  readonly random: number;
+}
+
+function operationOf(grant: Grant, answer: Answer, terms: SettleTerms, sender: Sender): SettleOperation {
+  const { start, place, plan } = grant;
+  const keys = plan.keys.map((_, index) => settleKey(grant, index, answer, terms));
+  return {
+    kind: "settle",
+    ...sender,
+    startedUs: start.startedUs,
+    token: start.token,
+    place,
+    isOver: terms.isOver,
+    isUnused: answer.kind === "unused",
+    keys,
+  };
+}
+
+function settleKey(grant: Grant, index: number, answer: Answer, terms: SettleTerms): SettleKey {
+  const { rule, ruleId } = grant.plan.keys[index];
+  const taken = costAt(grant.cost, index);
+  const spent = answer.kind === "unused" ? NOTHING : terms.cost === undefined ? taken : costAt(terms.cost, index);
+  return {
+    ruleId,
+    unitsAfter: grant.start.unitsAfter[index],
+    previousUs: grant.start.previousUs[index],
+    back: { rate: taken.rate - spent.rate, window: taken.window - spent.window, quota: taken.quota - spent.quota },
+    windowUnits: spent.window,
+    answer: noteOf(answer, index === terms.heldAt, terms.random),
+    cooldownUs: rule.cooldownUs,
+    backoff: rule.backoff,
+    isHeld: rule.enabled,
+  };
+}
+
+const NOTHING: Cost = { rate: 0, window: 0, quota: 0 };
+
+/** What one key hears: the one that is held hears it all, the others a success or that their probe is back. */
+function noteOf(answer: Answer, isHeld: boolean, random: number): AnswerNote {
+  const { budget } = answer;
+  const isShort = !isHeld && answer.kind !== "unused" && answer.kind !== "success";
+  return {
+    kind: isShort ? "neutral" : answer.kind,
+    retryAfterUs: isHeld ? answer.retryAfterUs : 0,
+    random,
+    because: isHeld ? (budget?.because ?? answer.because) : "",
+    remaining: isHeld && budget !== undefined ? budget.remaining : -1,
+    resetUs: isHeld && budget !== undefined ? budget.resetUs : 0,
+  };
+}
+
+/** Whether an answer changes anything in the store. */
+function isNew(answer: Answer, grant: Grant): boolean {
+  if (answer.kind === "neutral" || answer.kind === "success") return answer.budget !== undefined || grant.isCooling;
+  return true;
+}
+
+function isHold({ kind }: Answer): boolean {
+  return kind === "rate_limited" || kind === "server_error" || kind === "timeout";
+}
+
+/** What the books of this process learn: how it ended, but nothing that would hold anybody here. */
+function localOutcome(answer: Answer): Outcome | undefined {
+  const { kind, latencyUs, scope, because } = answer;
+  if (kind === "neutral") return undefined;
+  return {
+    kind,
+    because,
+    ...(latencyUs === undefined ? {} : { latencyMs: latencyUs / 1000 }),
+    ...(scope === undefined ? {} : { scope }),
+  };
+}
+
+/** The same for a request that was only recorded, where an outcome is a must. */
+export function recordedOutcome(answer: Answer): Outcome {
+  return localOutcome(answer) ?? { status: NOT_FOUND };
+}
+
+/** An answer that means nothing to limits. */
+const NOT_FOUND = 404;
+
+/** A random number as promised, whatever was delivered: jitter must not shorten anything. */
+function within(random: () => number): number {
+  try {
+    const number = random();
+    return number >= 0 && number < 1 ? number : 0;
+  } catch {
+    return 0;
+  }
+}

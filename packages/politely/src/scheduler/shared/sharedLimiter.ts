@@ -1,0 +1,231 @@
+import type { LookAtKey, SetOperation } from "../../core/shared/operation.js";
+import { ClosedError } from "../../errors.js";
+import type { Explanation, LimiterEvent, Stats } from "../../observe/types.js";
+import type { PolicyInput } from "../../policy/types.js";
+import type { SharedPermit as PublicPermit, SharedLimiter, StatsOptions } from "../../sharedTypes.js";
+import type {
+  AcquireOptions,
+  Decision,
+  Duration,
+  Outcome,
+  Permit,
+  PoliteRequestInit,
+  RecordOptions,
+  ResetWhat,
+  Target,
+} from "../../types.js";
+import { checkOptions } from "../arrivals.js";
+import { costOf, type Demand } from "../demand.js";
+import type { Engine } from "../engine.js";
+import { toUs } from "../instant.js";
+import { checkNames } from "../knownNames.js";
+import { ONE } from "../ledger.js";
+import type { LocalLimiter } from "../limiter.js";
+import type { Broker } from "./broker.js";
+import { recordedOutcome } from "./settler.js";
+import { causesSeen, statsSeen } from "./views.js";
+
+/** What the verbs work with. */
+export interface SharedParts {
+  /** Queues, books and events of this process. */
+  readonly front: LocalLimiter;
+  readonly engine: Engine;
+  readonly broker: Broker;
+  readonly readPause: (duration: Duration) => number;
+}
+
+/** The verbs of a limiter whose limits are in a store. Waiting, order, books and events are those of the limiter in front. */
+export class StoreLimiter implements SharedLimiter {
+  /** Keys paused from here, to be resumed together. */
+  readonly #paused = new Set<string>();
+
+  constructor(readonly parts: SharedParts) {}
+
+  acquire(target: Target, options?: AcquireOptions): Promise<PublicPermit> {
+    return this.parts.front.acquire(target, options) as Promise<PublicPermit>;
+  }
+
+  async tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Promise<PublicPermit | undefined> {
+    const { engine, broker } = this.parts;
+    if (engine.isClosed) throw new ClosedError(engine.policy.resolve(target).key);
+    checkOptions(options);
+    const askedUs = engine.nowUs();
+    const demand = engine.demand(target, askedUs);
+    const cost = costOf(engine.ledger, demand, options?.cost);
+    if (engine.queue.canStart(demand, cost, askedUs)) {
+      return engine.grantNow(demand, cost, askedUs, askedUs) as PublicPermit;
+    }
+    const isFirst = !engine.queue.lanes.has(demand.name) && !isPaused(engine, demand, askedUs);
+    const grant = isFirst ? await broker.takeNow(demand, cost) : undefined;
+    const nowUs = engine.nowUs();
+    if (grant === undefined) {
+      engine.departures.refuse(engine.demand(target, nowUs), nowUs, "POLITELY_BUSY", cost);
+      return undefined;
+    }
+    return broker.grantAside(engine.demand(target, nowUs), cost, grant) as PublicPermit;
+  }
+
+  async check(target: Target): Promise<Decision> {
+    const { proceed, waitMs, causes } = await this.explain(target);
+    return proceed ? { proceed, waitMs: 0 } : { proceed, waitMs, reason: causes[0]?.message ?? "others are ahead" };
+  }
+
+  async record(target: Target, outcome: Outcome, options?: RecordOptions): Promise<void> {
+    const { engine, front, broker } = this.parts;
+    const answer = broker.parts.settler.read(outcome);
+    const nowUs = engine.nowUs();
+    // In the books of this process: it checks the input, too.
+    front.record(target, outcome === undefined ? outcome : recordedOutcome(answer), options);
+    const demand = engine.demand(target, nowUs);
+    if (answer.kind === "unused" || broker.planOf(demand).isFree) return;
+    const startedUs = options?.startedAtMs === undefined ? nowUs : Math.min(nowUs, toUs(options.startedAtMs));
+    await broker.record(demand, answer, nowUs - startedUs);
+  }
+
+  run<T>(target: Target, task: (permit: PublicPermit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
+    return this.parts.front.run(target, task as (permit: Permit) => T | PromiseLike<T>, options);
+  }
+
+  wrap<This, Args extends unknown[], T>(
+    target: Target | ((...args: Args) => Target),
+    fn: (this: This, ...args: Args) => T | PromiseLike<T>,
+  ): (this: This, ...args: Args) => Promise<T> {
+    return this.parts.front.wrap(target, fn);
+  }
+
+  /** Bound, so that it can be handed to whoever wants a `fetch`. */
+  readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> =>
+    this.parts.front.fetch(input, init);
+
+  stats(target: Target, options?: StatsOptions): Promise<Stats | undefined>;
+  stats(): Promise<Stats[]>;
+  async stats(target?: Target, options?: StatsOptions): Promise<Stats | Stats[] | undefined> {
+    const { front } = this.parts;
+    if (target === undefined) return front.stats();
+    if (options !== undefined) checkNames(options, ["fleet"], "options");
+    const isFleet = options?.fleet === true;
+    const own = isFleet ? front.statsNow(target) : front.stats(target);
+    return own === undefined ? undefined : this.#seen(own, target, isFleet);
+  }
+
+  /** The statistics of a host, zeros when it was never seen. */
+  async statsNow(target: Target, options?: StatsOptions): Promise<Stats> {
+    return this.#seen(this.parts.front.statsNow(target), target, options?.fleet === true);
+  }
+
+  async explain(target: Target): Promise<Explanation> {
+    const { engine, front } = this.parts;
+    const here = front.explain(target);
+    const looked = await this.#look(target);
+    if (looked === undefined) return here;
+    const { demand, keys, nowUs } = looked;
+    // What the queue of this process knows by itself: pauses, those who wait. The rest the store knows better.
+    const own = here.causes.filter(({ limit }) => ["pause", "queue", "reserved", "robots", "adaptive"].includes(limit));
+    const causes = [...own, ...causesSeen(engine, demand, keys, nowUs)].sort((a, b) => b.waitMs - a.waitMs);
+    const waitMs = Math.max(0, ...causes.map((cause) => cause.waitMs));
+    const proceed = causes.length === 0;
+    return { ...here, proceed, waitMs: proceed ? 0 : Math.max(waitMs, 1), causes };
+  }
+
+  async elapsedMs(target: Target): Promise<number> {
+    const looked = await this.#look(target);
+    if (looked === undefined) return this.parts.front.elapsedMs(target);
+    const { lastUs } = looked.keys[0];
+    return lastUs < 0 ? Number.POSITIVE_INFINITY : Math.max(0, looked.nowUs - lastUs) / 1000;
+  }
+
+  async pause(target?: Target, duration?: Duration): Promise<void> {
+    this.parts.front.pause(target, duration);
+    if (target === undefined) return;
+    const pauseUs = duration === undefined ? Number.POSITIVE_INFINITY : this.parts.readPause(duration);
+    const forUs = Math.min(pauseUs, Number.MAX_SAFE_INTEGER);
+    await this.#set(this.#named(target), { pauseUs: forUs, reset: "nothing" }, (key) => this.#paused.add(key));
+  }
+
+  async resume(target?: Target): Promise<void> {
+    this.parts.front.resume(target);
+    const keys = target === undefined ? [...this.#paused] : this.#named(target);
+    await this.#set(keys, { pauseUs: 0, reset: "nothing" }, (key) => this.#paused.delete(key));
+  }
+
+  async cancelWaiting(target?: Target, reason?: unknown): Promise<number> {
+    return this.parts.front.cancelWaiting(target, reason);
+  }
+
+  idle(target?: Target): Promise<void> {
+    return this.parts.front.idle(target);
+  }
+
+  async configure(policy: PolicyInput): Promise<void> {
+    this.parts.front.configure(policy);
+  }
+
+  async reset(target?: Target, what: ResetWhat = "pacing"): Promise<void> {
+    const { front, broker } = this.parts;
+    front.reset(target, what);
+    if (what === "stats") return;
+    const keys = target === undefined ? broker.knownKeys() : this.#own(target);
+    await this.#set(keys, { pauseUs: -1, reset: what }, () => undefined);
+  }
+
+  subscribe(listener: (event: LimiterEvent) => void): () => void {
+    return this.parts.front.subscribe(listener);
+  }
+
+  async close(options?: { readonly drain?: boolean }): Promise<void> {
+    await this.parts.front.close(options);
+    await this.parts.broker.close();
+  }
+
+  async #seen(own: Stats, target: Target, isFleet: boolean): Promise<Stats> {
+    const looked = await this.#look(target);
+    return looked === undefined ? own : statsSeen(this.parts.engine, own, looked, isFleet);
+  }
+
+  /** How the keys of a target stand in the store; undefined where it has no say. Rejects with `StoreError` when it is away. */
+  async #look(target: Target): Promise<Seen | undefined> {
+    const { engine, broker } = this.parts;
+    const demand = engine.demand(target, engine.nowUs());
+    const plan = broker.planOf(demand);
+    if (plan.isFree) return undefined;
+    const keys = await broker.keysOf(demand, ONE);
+    const reply = await broker.parts.link.send(plan.storeKeys, () => ({ kind: "look", keys }));
+    return { demand, keys: reply.keys, nowUs: reply.nowUs };
+  }
+
+  async #set(
+    keys: readonly string[],
+    what: Pick<SetOperation, "pauseUs" | "reset">,
+    done: (key: string) => void,
+  ): Promise<void> {
+    for (const key of keys) {
+      await this.parts.broker.parts.link.send([key], (by) => ({ kind: "set", ...by, ...what }));
+      done(key);
+    }
+  }
+
+  /** The store's names of what a target names: its intent and scopes if it has any, else its host. */
+  #named(target: Target): readonly string[] {
+    const own = this.#own(target);
+    return own.length > 1 ? own.slice(1) : own;
+  }
+
+  /** The store's names of what belongs to a target alone: all but what is over everything. */
+  #own(target: Target): readonly string[] {
+    const { engine, broker } = this.parts;
+    const { storeKeys, scopeNames, isFree } = broker.planOf(engine.demand(target, engine.nowUs()));
+    return isFree ? [] : storeKeys.filter((_, index) => scopeNames[index] !== "global");
+  }
+}
+
+/** How the keys of a target stand in the store. */
+export interface Seen {
+  readonly demand: Demand;
+  readonly keys: readonly LookAtKey[];
+  readonly nowUs: number;
+}
+
+function isPaused(engine: Engine, demand: Demand, nowUs: number): boolean {
+  if (engine.queue.pausedUntilUs > nowUs) return true;
+  return demand.slots.some((slot) => (engine.ledger.pauses.get(slot) ?? nowUs) > nowUs);
+}

@@ -1,0 +1,83 @@
+import { exchangeOf, registerExchange } from "./http/exchange.js";
+import { durationUs } from "./policy/duration.js";
+import type { Engine, EngineOptions } from "./scheduler/engine.js";
+import type { LocalLimiter } from "./scheduler/limiter.js";
+import { Broker } from "./scheduler/shared/broker.js";
+import { Link } from "./scheduler/shared/link.js";
+import { Renewals } from "./scheduler/shared/renewals.js";
+import { Settler } from "./scheduler/shared/settler.js";
+import { StoreLimiter } from "./scheduler/shared/sharedLimiter.js";
+import { Standby } from "./scheduler/shared/standby.js";
+import { systemClock } from "./scheduler/systemClock.js";
+import type { SharedOptions } from "./sharedTypes.js";
+import { memoryStore } from "./stores/memory.js";
+import type { LimiterOptions } from "./types.js";
+
+/** Makes the limiter in front, which queues and keeps the books of this process, around the one who has the last word. */
+type MakeFront = (
+  options: Omit<LimiterOptions, "store">,
+  counsel: NonNullable<EngineOptions["counsel"]>,
+) => LocalLimiter;
+
+/** Puts a limiter together whose limits are kept in a store. */
+export function shareLimiter(options: SharedOptions, makeFront: MakeFront): StoreLimiter {
+  const { store, name = "", outage = "share", batch = false, ...own } = options;
+  checkShared(options);
+  const clock = options.clock ?? systemClock();
+  const process = processName();
+  let broker: Broker | undefined;
+  const made = { engine: undefined as Engine | undefined };
+  const engine = (): Engine => {
+    if (made.engine === undefined) throw new Error("The engine is made before anything asks for it.");
+    return made.engine;
+  };
+  const onOutage = (message: string): void =>
+    engine().emit(() => ({ type: "outage", key: "*", atMs: engine().nowUs() / 1000, message }));
+  const link = new Link({ store, clock, process, onOutage });
+  const standby = new Standby(
+    memoryStore(() => engine().nowUs()),
+    link,
+    () => engine().nowUs(),
+  );
+  const renewals = new Renewals(clock, link, ({ key }, heldMs) => {
+    const message = `a permit lost its place in the store after ${Math.round(heldMs)} ms: it was held for maxHold, or the store heard nothing of this process for permitTtl`;
+    const atMs = engine().nowUs() / 1000;
+    engine().emit(() => ({ type: "expire", key, atMs, what: "permit", afterMs: heldMs }));
+    engine().emit(() => ({ type: "warn", key, atMs, message }));
+  });
+  const settler = new Settler({ engine, link, standby, renewals });
+  const front = makeFront({ ...own, clock }, (made_) => {
+    made.engine = made_;
+    broker = new Broker({ engine: made_, link, standby, settler, options: { outage, isBatch: batch, process, name } });
+    return broker;
+  });
+  if (broker === undefined) throw new Error("The front makes its engine at once.");
+  const readPause = (value: unknown): number => durationUs(value, "duration", { allowInfinity: true });
+  const limiter = new StoreLimiter({ front, engine: engine(), broker, readPause });
+  registerExchange(limiter, exchangeOf(front, "politely"));
+  return limiter;
+}
+
+function checkShared({ store, name, outage, batch }: SharedOptions): void {
+  if (name !== undefined && (typeof name !== "string" || name.length > NAME_MOST)) {
+    throw new TypeError(`name must be a text of at most ${NAME_MOST} characters; got ${String(name)}.`);
+  }
+  if (typeof store !== "object" || store === null || typeof store.transact !== "function") {
+    throw new TypeError(`store must be a store, redisStore(client) say; got ${String(store)}.`);
+  }
+  if (outage !== undefined && outage !== "share" && outage !== "closed" && outage !== "open") {
+    throw new TypeError(`outage must be "share", "closed" or "open"; got ${String(outage)}.`);
+  }
+  if (batch !== undefined && typeof batch !== "boolean") {
+    throw new TypeError(`batch must be true or false; got ${String(batch)}.`);
+  }
+}
+
+const NAME_MOST = 200;
+const NAME_LENGTH = 10;
+
+/** A name that no other process has. */
+function processName(): string {
+  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(NAME_LENGTH));
+  return Array.from(bytes, (byte) => (byte % 36).toString(36)).join("");
+}

@@ -1,0 +1,20 @@
+import type { Operation, ReplyTo } from "../core/shared/operation.js";
+
+/**
+ * Where shared state lives. One method decides: several keys together, all or nothing.
+ *
+ * The operation is data. A store that can lock or compare and swap carries it out with `cellStore`; one that runs scripts may
+ * carry it out there, and must answer the same: `storeSuite` of `politely/testing` checks both.
+ */
+export interface Store {
+  /** For messages: `"Redis"`. */
+  readonly name: string;
+  /** `"epoch"`: its instants are microseconds since 1970. `"machine"`: since an instant that only its clients share. */
+  readonly timeline: "epoch" | "machine";
+  /**
+   * Carries out one operation on `keys`, in one atomic step.
+   *
+   * Rejects with `StoreError` when it cannot: then it may or may not have happened, and sending the same operation again is safe.
+   */
+  transact<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>>;
+}
