@@ -9,6 +9,11 @@ const packages = new Map([
   ["nginx", "nginx"],
   ["haproxy", "haproxy"],
   ["setpriv", "util-linux"],
+  ["redis-server", "redis-server"],
+  // For DynamoDB Local.
+  ["java", "openjdk-17-jre-headless"],
+  // Brings libfaketime, with which a test sets the clock of one process.
+  ["faketime", "faketime"],
 ]);
 
 const installWithinMs = 600_000;
@@ -49,7 +54,8 @@ function main(names) {
     const byHand = missing.map((name) => packages.get(name)).join(" ");
     console.error(`The tests need ${missing.join(", ")}. ${problem} Install by hand: apt-get install ${byHand}`);
     console.error(
-      "Without apt-get: the packages of the same names; nginx with limit_req and limit_conn, haproxy 2.4 or later.",
+      "Without apt-get: the packages of the same names; nginx with limit_req and limit_conn, haproxy 2.4 or later, " +
+        "Redis 7 or later, Java 17 or later.",
     );
   }
   return problem === undefined;

@@ -45,7 +45,7 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
     engine().emit(() => ({ type: "expire", key, atMs, what: "permit", afterMs: heldMs }));
     engine().emit(() => ({ type: "warn", key, atMs, message }));
   });
-  const settler = new Settler({ engine, link, standby, renewals });
+  const settler = new Settler({ engine, link, standby, renewals, onFreed: (keys) => broker?.freed(keys) });
   const front = makeFront({ ...own, clock }, (made_) => {
     made.engine = made_;
     broker = new Broker({ engine: made_, link, standby, settler, options: { outage, isBatch: batch, process, name } });

@@ -150,6 +150,14 @@ export interface ResolvedTarget {
   readonly scopes: readonly string[];
 }
 
+/** Something a person should know about a policy that is not an error. */
+export interface PolicyWarning {
+  readonly path: string;
+  readonly message: string;
+  /** It is about a field that only a store gives a meaning. */
+  readonly isForStore?: boolean;
+}
+
 /** A policy made ready: every question the scheduler has about it. */
 export interface CompiledPolicy {
   /** The rule of a normalised key. The same object for the same entry every time. */
@@ -168,5 +176,5 @@ export interface CompiledPolicy {
   /** The preset of a key whose site wants to know how to reach the caller; undefined for others. */
   contactWantedBy(key: string): string | undefined;
   /** Things a person should know that are not errors, each with its path. */
-  readonly warnings: readonly { readonly path: string; readonly message: string }[];
+  readonly warnings: readonly PolicyWarning[];
 }

@@ -3,10 +3,10 @@ import { readDuration } from "./duration.js";
 import { findPreset } from "./presets/index.js";
 import { readRate, readRefill } from "./rate.js";
 import { unwrap } from "./reading.js";
-import type { HostLimits, HostRule, HttpPolicy, Limits, PolicyInput } from "./types.js";
+import type { HostLimits, HostRule, HttpPolicy, Limits, PolicyInput, PolicyWarning } from "./types.js";
 import { fieldPath, keyPath } from "./validate.js";
 
-const noEffect = "is read and checked, but has no effect in this version";
+const NEEDS_STORE = "has an effect only with a store";
 
 /** What an entry may have besides a pace, in the order in which it is told. */
 const otherLimits = ["concurrency", "intents", "backoff", "cooldown", "maxWait", "maxQueue", "maxHold"] as const;
@@ -19,8 +19,8 @@ const otherLimits = ["concurrency", "intents", "backoff", "cooldown", "maxWait",
 export function warningsOfPolicy(
   input: PolicyInput,
   replacedBy: (hostKey: string) => HostRule,
-): readonly PolicyProblem[] {
-  const warnings: PolicyProblem[] = [];
+): readonly PolicyWarning[] {
+  const warnings: PolicyWarning[] = [];
   const look = (limits: Limits | undefined, path: string): void => {
     if (limits !== undefined) warnings.push(...warningsOfLimits(limits, path));
   };
@@ -41,9 +41,10 @@ export function warningsOfPolicy(
 }
 
 /** Points out the same in the limits of one entry: a burst that holds more than a minute of its rate, and fields without effect. */
-export function warningsOfLimits(limits: Limits, path: string): readonly PolicyProblem[] {
-  const warnings = [...warningsOfBurst(limits, path)];
-  if (limits.permitTtl !== undefined) warnings.push({ path: fieldPath(path, "permitTtl"), message: noEffect });
+export function warningsOfLimits(limits: Limits, path: string): readonly PolicyWarning[] {
+  const warnings: PolicyWarning[] = [...warningsOfBurst(limits, path)];
+  if (limits.permitTtl !== undefined)
+    warnings.push({ path: fieldPath(path, "permitTtl"), message: NEEDS_STORE, isForStore: true });
   return warnings;
 }
 

@@ -306,7 +306,9 @@ export class LocalLimiter implements Limiter {
   announce(): void {
     const { events, policy } = this.#engine;
     const atMs = this.#engine.nowUs() / 1000;
-    for (const { path, message } of policy.warnings) events.emit({ type: "warn", key: path, atMs, message });
+    for (const { path, message, isForStore = false } of policy.warnings) {
+      if (!isForStore || this.#engine.counsel === undefined) events.emit({ type: "warn", key: path, atMs, message });
+    }
   }
 
   #waitMs(demand: Demand, nowUs: number): number {

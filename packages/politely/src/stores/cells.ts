@@ -2,6 +2,7 @@
 export interface CellWrite {
   /** Which of the keys. */
   readonly index: number;
+  /** Without U+0000, which some databases cut text at. */
   readonly value: string;
   /** From the instant of the change on; then the cell may vanish. Never 0. */
   readonly ttlUs: number;

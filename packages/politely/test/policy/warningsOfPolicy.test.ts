@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compileKeyPolicy, compilePolicy } from "../../src/policy/compile.js";
 import type { HostLimits, PolicyInput } from "../../src/policy/types.js";
 
-const noEffect = "is read and checked, but has no effect in this version";
+const noEffect = "has an effect only with a store";
 
 describe("a field without effect", () => {
   it("is warned of wherever it is given", () => {
@@ -21,7 +21,9 @@ describe("a field without effect", () => {
   });
 
   it("is warned of in the limits of a single key too", () => {
-    expect(compileKeyPolicy({ permitTtl: "1s" }, "jobs").warnings).toEqual([{ path: "permitTtl", message: noEffect }]);
+    expect(compileKeyPolicy({ permitTtl: "1s" }, "jobs").warnings).toEqual([
+      { path: "permitTtl", message: noEffect, isForStore: true },
+    ]);
   });
 });
 

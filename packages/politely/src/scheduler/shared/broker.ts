@@ -1,60 +1,30 @@
-import type { TakeReply } from "../../core/shared/operation.js";
-import { placeName } from "../../core/shared/take.js";
+import type { Stop } from "../../core/shared/operation.js";
 import { StoreError } from "../../errors.js";
 import type { LimitKind } from "../../observe/types.js";
 import type { Permit } from "../../types.js";
 import type { Answer } from "../answers.js";
 import type { Counsel, Outlook } from "../counsel.js";
-import type { Engine } from "../engine.js";
 import { costAt, type Lane, type LaneCost, type LaneSpec } from "../lane.js";
 import { type Cost, ONE } from "../ledger.js";
 import type { HeldPermit } from "../permit.js";
-import { AskedKeys, type TakeTerms, takeOperation } from "./askFor.js";
-import { Desk, type Grant } from "./desk.js";
-import type { Link } from "./link.js";
-import { type Plan, planOf, storeName } from "./plan.js";
+import type { TakeTerms } from "./askFor.js";
+import { Desk } from "./desk.js";
+import { type Plan, storeName } from "./plan.js";
+import { BATCH_US, type QuestionParts, Questions, type Taken } from "./questions.js";
+import { type Grant, Run, type RunFacts } from "./run.js";
 import type { Settler } from "./settler.js";
 import { SharedPermit } from "./sharedPermit.js";
-import type { Standby } from "./standby.js";
 
-/** Plans that are kept, at most. */
-const PLANS_MOST = 10_000;
-/** Starts are granted ahead by at least and at most this. */
-const HORIZON_LEAST_US = 2_000;
-const HORIZON_MOST_US = 60_000;
-const BATCH_HORIZON_US = 10_000;
+/** Keys that are warned of, at most. */
+const WARNED_MOST = 10_000;
 /** However far away its turn is, a lane asks again after this, in case everybody before it is gone. */
 const TURN_MOST_US = 120_000_000;
 /** The shortest time between two questions of a lane. */
 const ASK_LEAST_US = 200;
-/** How often a process says that it is there, when it asks anyway. */
-const MEMBER_EVERY_US = 30_000_000;
-/** How often the calendar is asked for again when the store says that it is another day. */
-const STALE_MOST = 3;
-
-/** How a broker works. */
-export interface BrokerOptions {
-  readonly outage: "share" | "closed" | "open";
-  readonly isBatch: boolean;
-  readonly process: string;
-  /** Before the names of all keys in the store. */
-  readonly name: string;
-}
 
 /** What a broker works with. */
-export interface BrokerParts {
-  readonly engine: Engine;
-  readonly link: Link;
-  readonly standby: Standby;
+export interface BrokerParts extends QuestionParts {
   readonly settler: Settler;
-  readonly options: BrokerOptions;
-}
-
-/** A take, answered, and by whom. */
-interface Taken {
-  readonly reply: TakeReply;
-  readonly origin: Grant["origin"];
-  readonly asker: { readonly asker: string; readonly sequence: number };
 }
 
 /**
@@ -64,40 +34,53 @@ interface Taken {
  */
 export class Broker implements Counsel {
   readonly #desks = new Map<string, Desk>();
-  readonly #plans = new Map<string, Plan>();
-  readonly #keys = new AskedKeys();
   readonly #warned = new Set<string>();
   #tickets = 0;
   /** A start that is about to be used beside the queue. */
   #aside: Grant | undefined = undefined;
-  #memberUs = Number.NEGATIVE_INFINITY;
+  #sweep: unknown = undefined;
+  /** Lanes that wait, by the key that stops them. */
+  readonly #awaiting = new Map<string, Set<Desk>>();
   /** Asks under way and starts at hand: what a process has to wait for before it ends well. */
   #pending = new Set<Promise<unknown>>();
 
-  constructor(readonly parts: BrokerParts) {}
+  /** How the store is asked. */
+  readonly questions: Questions;
+
+  constructor(readonly parts: BrokerParts) {
+    this.questions = new Questions(parts);
+  }
 
   readyAt(lane: Lane, cost: LaneCost, nowUs: number): number {
     const desk = this.#deskOf(lane);
-    desk.plan = this.planOf(lane);
+    desk.plan = this.questions.planOf(lane);
     if (desk.plan.isFree) return nowUs;
-    this.#dropMisfits(desk, cost);
-    if (desk.pocket.length > 0) return desk.pocket[0].readyUs;
+    const run = this.#runFor(desk, cost, nowUs);
+    if (run !== undefined) return run.readyUs;
     if (desk.isAsking) return Number.POSITIVE_INFINITY;
     if (desk.askAtUs > nowUs) return desk.askAtUs;
-    this.#track(this.#ask(desk, lane, cost));
+    this.#track(this.#ask(desk, cost, lane.size));
     return Number.POSITIVE_INFINITY;
   }
 
   hasStart(spec: LaneSpec, cost: LaneCost, nowUs: number): boolean {
-    if (this.planOf(spec).isFree) return true;
-    const first = this.#desks.get(spec.name)?.pocket[0];
-    return first !== undefined && first.readyUs <= nowUs && isSameCost(first.cost, cost);
+    const desk = this.#desks.get(spec.name);
+    if (desk === undefined) return this.questions.planOf(spec).isFree;
+    const run = this.#runFor(desk, cost, nowUs);
+    return run !== undefined ? run.readyUs <= nowUs : this.questions.planOf(spec).isFree;
   }
 
   started(spec: LaneSpec, permit: HeldPermit): Permit {
-    const grant = this.#aside ?? this.#desks.get(spec.name)?.pocket.shift();
+    const { settler } = this.parts;
+    const aside = this.#aside;
     this.#aside = undefined;
-    return new SharedPermit(this.parts.settler, permit, grant);
+    const desk = aside === undefined ? this.#desks.get(spec.name) : undefined;
+    const run = desk?.pocket[0];
+    if (desk === undefined || run === undefined) return new SharedPermit(settler, permit, aside);
+    const grant = run.take();
+    if (run.left === 0) desk.pocket.shift();
+    if (this.parts.options.isBatch) this.#takeInAdvance(desk, grant.facts.cost, permit.startedUs);
+    return new SharedPermit(settler, permit, grant);
   }
 
   /** Grants a start that was asked for beside the queue. */
@@ -110,8 +93,8 @@ export class Broker implements Counsel {
 
   /** Counts a start made without asking, and tells its answer. */
   async record(spec: LaneSpec, answer: Answer, ageUs: number): Promise<void> {
-    const plan = this.planOf(spec);
-    const keys = await this.keysOf(spec, ONE);
+    const plan = this.questions.planOf(spec);
+    const keys = await this.questions.keysOf(spec, ONE);
     const { link, settler } = this.parts;
     const reply = await link.sendOrKeep(plan.storeKeys, (by) => ({ kind: "record", ...by, keys, agesUs: [ageUs] }));
     if (reply !== undefined) await settler.tellRecorded(plan, spec.key, answer, reply.nowUs - ageUs);
@@ -129,9 +112,7 @@ export class Broker implements Counsel {
     const desk = this.#desks.get(lane.name);
     if (desk === undefined) return;
     // The last one may just be leaving with the start at hand.
-    queueMicrotask(() => {
-      if (!this.parts.engine.queue.lanes.has(lane.name)) this.#close(desk);
-    });
+    queueMicrotask(() => this.#closeIfEmpty(desk));
   }
 
   outlook(spec: LaneSpec, nowUs: number): Outlook | undefined {
@@ -143,89 +124,102 @@ export class Broker implements Counsel {
 
   /** The policy has changed: what was worked out from the old one is forgotten. */
   configured(): void {
-    this.#plans.clear();
+    this.questions.configured();
   }
 
   /** Nothing more is asked. Resolves once everything is given back. */
   async close(): Promise<void> {
     for (const desk of Array.from(this.#desks.values())) if (!desk.isAsking) this.#close(desk);
     while (this.#pending.size > 0) await Promise.all(this.#pending);
+    if (this.#sweep !== undefined) this.parts.engine.clock.clearTimer(this.#sweep);
     this.parts.link.close();
     this.parts.settler.parts.renewals.close();
   }
 
   /** Asks for one start now, without waiting for it; undefined when there is none. Rejects as the outage policy says. */
   async takeNow(spec: LaneSpec, cost: LaneCost): Promise<Grant | undefined> {
-    const plan = this.planOf(spec);
+    const plan = this.questions.planOf(spec);
     const terms = { count: 1, horizonUs: 0, ticket: "", turnUs: 0, joinedUs: 0, hasMore: false, member: "" };
-    const taken = await this.#take(plan, spec, cost, terms);
-    return this.#grants(spec.key, plan, cost, taken)[0];
-  }
-
-  /** The plan of a lane. */
-  planOf(spec: LaneSpec): Plan {
-    let plan = this.#plans.get(spec.name);
-    if (plan === undefined) {
-      if (this.#plans.size >= PLANS_MOST) this.#plans.clear();
-      plan = planOf(this.parts.engine.policy, spec, this.parts.options);
-      this.#plans.set(spec.name, plan);
-    }
-    return plan;
-  }
-
-  /** The keys of a lane, in the form that stores take. */
-  async keysOf(spec: LaneSpec, cost: LaneCost): Promise<ReturnType<AskedKeys["of"]>> {
-    const plan = this.planOf(spec);
-    const { engine, link } = this.parts;
-    if (plan.hasQuota) await link.meet();
-    const storeUs = engine.nowUs() + (link.offsetUs ?? 0);
-    const { timeline } = link.parts.store;
-    const isEpoch = timeline === "epoch" && link.offsetUs !== undefined;
-    const wallMs = isEpoch ? storeUs / 1000 : engine.clock.wall();
-    const slowUs = spec.slots.map((slot) => this.#slowUs(slot));
-    return this.#keys.of(plan, cost, { wallMs, storeUs, timeline, slowUs });
-  }
-
-  #slowUs(slot: number): number {
-    const { slowdowns } = this.parts.engine.ledger;
-    const robots = slowdowns.get(slot, "robots")?.gapUs ?? 0;
-    return Math.max(robots, slowdowns.get(slot, "adaptive")?.gapUs ?? 0);
+    const taken = await this.questions.take(plan, spec, cost, terms);
+    return taken.reply.starts.length === 0 ? undefined : this.#runOf(spec.key, plan, cost, taken).take();
   }
 
   #deskOf(lane: LaneSpec): Desk {
     let desk = this.#desks.get(lane.name);
     if (desk === undefined) {
       this.#tickets += 1;
-      desk = new Desk(lane.name, lane.key, `${this.parts.options.process}/${this.#tickets}`, this.planOf(lane));
+      desk = new Desk(lane, `${this.parts.options.process}/${this.#tickets}`, this.questions.planOf(lane));
       this.#desks.set(lane.name, desk);
     }
     return desk;
   }
 
-  /** Gives back starts whose cost is not what the head needs. */
-  #dropMisfits(desk: Desk, cost: LaneCost): void {
-    while (desk.pocket.length > 0 && !isSameCost(desk.pocket[0].cost, cost)) {
-      const grant = desk.pocket.shift();
-      if (grant !== undefined) this.#track(this.parts.settler.giveBack(grant));
+  /** The starts at hand that are of this cost and not too old; the others go back. */
+  #runFor(desk: Desk, cost: LaneCost, nowUs: number): Run | undefined {
+    for (;;) {
+      const run = desk.pocket[0];
+      if (run === undefined) return undefined;
+      if (isSameCost(run.facts.cost, cost) && !this.#isStale(run, nowUs)) return run;
+      desk.pocket.shift();
+      this.#track(this.parts.settler.giveBack(run));
     }
   }
 
-  async #ask(desk: Desk, lane: Lane, cost: LaneCost): Promise<void> {
+  /** Taken in advance, and not used in time: it has to be counted anew. */
+  #isStale(run: Run, nowUs: number): boolean {
+    return this.parts.options.isBatch && run.readyUs + BATCH_US < nowUs;
+  }
+
+  /** With `batch`: asks for the next starts while the last are being used up fast. */
+  #takeInAdvance(desk: Desk, cost: LaneCost, nowUs: number): void {
+    this.#sweepLater();
+    if (desk.isAsking || desk.lastCount < 2 || desk.left * 2 > desk.lastCount || desk.isInLine) return;
+    if (nowUs - desk.lastAskUs > 2 * BATCH_US || cost !== ONE) return;
+    this.#track(this.#ask(desk, cost, 2 * desk.lastCount));
+  }
+
+  /** Gives back what was taken in advance and not used. */
+  #sweepLater(): void {
+    if (this.#sweep !== undefined) return;
+    const { clock } = this.parts.engine;
+    this.#sweep = clock.setTimer(clock.now() + (2 * BATCH_US) / 1000, () => {
+      this.#sweep = undefined;
+      const nowUs = this.parts.engine.nowUs();
+      let isBusy = false;
+      for (const desk of Array.from(this.#desks.values())) {
+        this.#runFor(desk, ONE, nowUs);
+        this.#closeIfEmpty(desk);
+        isBusy ||= desk.left > 0;
+      }
+      if (isBusy) this.#sweepLater();
+    });
+    clock.unref?.(this.#sweep);
+  }
+
+  #closeIfEmpty(desk: Desk): void {
+    if (this.parts.engine.queue.lanes.has(desk.name)) return;
+    if (!this.parts.options.isBatch || desk.left === 0 || this.parts.engine.isClosed) this.#close(desk);
+  }
+
+  async #ask(desk: Desk, cost: LaneCost, wanted: number): Promise<void> {
     const { engine } = this.parts;
     desk.isAsking = true;
     const { plan } = desk;
-    const count = cost === ONE ? Math.min(lane.size, plan.most) : 1;
+    const waiting = engine.queue.lanes.get(desk.name)?.size ?? 0;
+    const count = cost === ONE ? Math.max(1, Math.min(wanted, plan.most)) : 1;
+    desk.lastCount = count;
+    desk.lastAskUs = engine.nowUs();
     const terms: TakeTerms = {
       count,
-      horizonUs: this.#horizonUs(),
-      ticket: desk.ticket,
+      horizonUs: this.questions.horizonUs(),
+      ticket: waiting === 0 && wanted > 1 ? "" : desk.ticket,
       turnUs: desk.turnUs,
       joinedUs: desk.joinedUs,
-      hasMore: lane.size > count,
-      member: this.#memberName(),
+      hasMore: waiting > count,
+      member: this.questions.memberName(),
     };
     try {
-      const taken = await this.#take(plan, lane, cost, terms);
+      const taken = await this.questions.take(plan, desk.spec, cost, terms);
       desk.isAsking = false;
       this.#heard(desk, taken, cost);
     } catch (error) {
@@ -233,88 +227,61 @@ export class Broker implements Counsel {
       desk.leaveLine();
       this.#refuseAll(desk, error);
     }
-    const still = engine.queue.lanes.get(desk.name);
-    if (still === undefined) this.#close(desk);
-    else {
-      if (still.gate !== undefined) engine.queue.touch(still.gate.slot);
-      if (desk.stop !== undefined) for (const slot of still.slots) engine.departures.judgeDeadlines(slot);
-      engine.queue.run();
-    }
+    const lane = engine.queue.lanes.get(desk.name);
+    if (lane === undefined) this.#closeIfEmpty(desk);
+    else this.#wake(desk, lane);
   }
 
-  #horizonUs(): number {
-    if (this.parts.options.isBatch) return BATCH_HORIZON_US;
-    return Math.ceil(Math.max(HORIZON_LEAST_US, Math.min(HORIZON_MOST_US, 1_000 + 3 * this.parts.link.roundTripUs)));
+  #wake(desk: Desk, lane: Lane): void {
+    const { queue, departures } = this.parts.engine;
+    if (lane.gate !== undefined) queue.touch(lane.gate.slot);
+    if (desk.stop !== undefined) for (const slot of lane.slots) departures.judgeDeadlines(slot);
+    queue.run();
   }
 
-  /** How long before its turn a lane asks: so that the question is there in time. */
-  #leadUs(): number {
-    return Math.min(this.#horizonUs() - 500, this.parts.link.roundTripUs + 500);
-  }
-
-  #memberName(): string {
-    const nowUs = this.parts.engine.nowUs();
-    if (nowUs - this.#memberUs < MEMBER_EVERY_US) return "";
-    this.#memberUs = nowUs;
-    return this.parts.options.process;
-  }
-
-  async #take(plan: Plan, spec: LaneSpec, cost: LaneCost, terms: TakeTerms): Promise<Taken> {
-    const { link, standby, options } = this.parts;
-    for (let stale = 0; ; ) {
-      let sender = { asker: "", sequence: 0 };
-      try {
-        const keys = await this.keysOf(spec, cost);
-        const reply = await link.send(plan.storeKeys, (by) => {
-          sender = by;
-          return takeOperation(plan, keys, terms, by);
-        });
-        if (!reply.isStalePeriod) return { reply, origin: "store", asker: sender };
-        stale += 1;
-        this.#keys.forgetPeriods();
-        if (stale > STALE_MOST) throw wrongCalendar(spec.key);
-      } catch (error) {
-        const isAway = error instanceof StoreError && !error.isLasting;
-        if (!isAway || options.outage === "closed") throw error;
-        // Names of places must differ from those in the store.
-        const by = { asker: `${options.process}:away`, sequence: ++this.#tickets };
-        const keys = this.#keys.of(plan, cost, this.#ownContext(spec));
-        const operation = takeOperation(plan, keys, terms, by);
-        if (options.outage === "open") return { reply: standby.open(plan, operation), origin: "open", asker: by };
-        return { reply: await standby.share(plan, operation), origin: "share", asker: by };
+  /** Something was given back at these keys: who waits there in this process asks at once. */
+  freed(storeKeys: readonly string[]): void {
+    for (const storeKey of storeKeys) {
+      for (const desk of Array.from(this.#awaiting.get(storeKey) ?? [])) {
+        this.#stopAwaiting(desk);
+        desk.askAtUs = Number.NEGATIVE_INFINITY;
+        const lane = this.parts.engine.queue.lanes.get(desk.name);
+        if (lane !== undefined && !desk.isAsking) this.#wake(desk, lane);
       }
     }
   }
 
-  #ownContext(spec: LaneSpec): Parameters<AskedKeys["of"]>[2] {
-    const { engine } = this.parts;
-    const slowUs = spec.slots.map((slot) => this.#slowUs(slot));
-    return { wallMs: engine.clock.wall(), storeUs: engine.nowUs(), timeline: "machine", slowUs };
+  /** Remembers at which key a lane waits, as long as it does. */
+  #await(desk: Desk, storeKey: string): void {
+    this.#stopAwaiting(desk);
+    desk.awaits = storeKey;
+    const desks = this.#awaiting.get(storeKey) ?? new Set();
+    desks.add(desk);
+    this.#awaiting.set(storeKey, desks);
+  }
+
+  #stopAwaiting(desk: Desk): void {
+    const desks = this.#awaiting.get(desk.awaits);
+    desks?.delete(desk);
+    if (desks?.size === 0) this.#awaiting.delete(desk.awaits);
+    desk.awaits = "";
   }
 
   /** The starts of a reply, with the instants of this process at which they may be used: never before the store's. */
-  #grants(key: string, plan: Plan, cost: LaneCost, { reply, origin, asker }: Taken): Grant[] {
-    const nowUs = this.parts.engine.nowUs();
+  #runOf(key: string, plan: Plan, cost: LaneCost, { reply, origin, asker }: Taken): Run {
     const isFollowed = plan.isFollowed || reply.stricterAt >= 0;
-    return reply.starts.map((start, index) => ({
-      plan,
-      key,
-      cost,
-      start,
-      place: placeName(asker, index),
-      readyUs: nowUs + Math.max(0, start.startedUs - reply.nowUs),
-      isFollowed,
-      isCooling: reply.isCooling,
-      origin,
-    }));
+    const facts: RunFacts = { plan, key, cost, isFollowed, isCooling: reply.isCooling, origin, asker };
+    return new Run(facts, reply.starts, this.parts.engine.nowUs() - reply.nowUs);
   }
 
   #heard(desk: Desk, taken: Taken, cost: LaneCost): void {
     const { reply } = taken;
     const nowUs = this.parts.engine.nowUs();
     if (reply.fleet > 0) this.parts.standby.fleet = reply.fleet;
-    desk.pocket.push(...this.#grants(desk.key, desk.plan, cost, taken));
+    if (reply.starts.length > 0) desk.pocket.push(this.#runOf(desk.spec.key, desk.plan, cost, taken));
+    if (this.parts.options.isBatch) this.#sweepLater();
     const { stop } = reply;
+    this.#stopAwaiting(desk);
     if (reply.stricterAt >= 0) this.#warnStricter(desk.plan.storeKeys[reply.stricterAt]);
     if (stop === undefined || taken.origin !== "store") {
       desk.leaveLine();
@@ -330,9 +297,10 @@ export class Broker implements Counsel {
     const { stop } = reply;
     if (stop === undefined) return;
     const waitUs = Math.min(TURN_MOST_US, stop.turnUs - reply.nowUs);
-    const leadUs = origin === "store" ? this.#leadUs() : 0;
+    const leadUs = origin === "store" ? this.questions.leadUs() : 0;
     desk.askAtUs = nowUs + Math.max(ASK_LEAST_US, waitUs - leadUs);
     desk.stop = stop;
+    if (isEvent(stop, desk.plan)) this.#await(desk, desk.plan.storeKeys[stop.key]);
     desk.stopUntilUs = nowUs + Math.max(0, stop.readyUs - reply.nowUs);
   }
 
@@ -349,7 +317,8 @@ export class Broker implements Counsel {
   #close(desk: Desk): void {
     if (desk.isAsking) return;
     if (this.#desks.get(desk.name) === desk) this.#desks.delete(desk.name);
-    for (const grant of desk.pocket.splice(0)) this.#track(this.parts.settler.giveBack(grant));
+    this.#stopAwaiting(desk);
+    for (const run of desk.pocket.splice(0)) this.#track(this.parts.settler.giveBack(run));
     const { link } = this.parts;
     if (!desk.isInLine || link.isAway) return;
     const { ticket, plan } = desk;
@@ -357,7 +326,7 @@ export class Broker implements Counsel {
   }
 
   #warnStricter(storeKey: string): void {
-    if (this.#warned.has(storeKey) || this.#warned.size >= PLANS_MOST) return;
+    if (this.#warned.has(storeKey) || this.#warned.size >= WARNED_MOST) return;
     this.#warned.add(storeKey);
     const message =
       "another process has other limits for this key; the stricter apply until it has been gone for one permitTtl. Give all processes the same policy";
@@ -388,6 +357,7 @@ function isEqual(one: Cost, other: Cost): boolean {
   return one.rate === other.rate && one.window === other.window && one.quota === other.quota;
 }
 
-function wrongCalendar(key: string): StoreError {
-  return new StoreError(`The store's calendar period for "${key}" keeps changing. Look at the clock of its server.`);
+/** Whether an answer or a release may end what stops a lane. */
+function isEvent({ kind, key }: Stop, plan: Plan): boolean {
+  return kind === "concurrency" || kind === "probe" || kind === "pause" || plan.keys[key].shared.fromAnswer;
 }

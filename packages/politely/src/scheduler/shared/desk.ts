@@ -1,30 +1,12 @@
-import type { Start, Stop } from "../../core/shared/operation.js";
-import type { LaneCost } from "../lane.js";
+import type { Stop } from "../../core/shared/operation.js";
+import type { LaneSpec } from "../lane.js";
 import type { Plan } from "./plan.js";
-
-/** A start that the store has granted, until it is used or goes back. */
-export interface Grant {
-  readonly plan: Plan;
-  /** The host, or what stands for it. */
-  readonly key: string;
-  readonly cost: LaneCost;
-  readonly start: Start;
-  /** Its place in the store. */
-  readonly place: string;
-  /** When it may be used, on this process's clock. */
-  readonly readyUs: number;
-  /** A place is kept for it. */
-  readonly isFollowed: boolean;
-  /** The store wants to hear of successes, too. */
-  readonly isCooling: boolean;
-  /** Where it came from: the store, or what stands in for it while it is away. */
-  readonly origin: "store" | "share" | "open";
-}
+import type { Run } from "./run.js";
 
 /** Where one lane stands with the store. */
 export class Desk {
-  /** Starts at hand, the first to be used first. */
-  readonly pocket: Grant[] = [];
+  /** Starts at hand. None of the runs is used up. */
+  readonly pocket: Run[] = [];
   isAsking = false;
   /** Nothing is asked before this instant of this process's clock. */
   askAtUs = Number.NEGATIVE_INFINITY;
@@ -34,19 +16,33 @@ export class Desk {
   stop: Stop | undefined = undefined;
   /** The instant of this process's clock at which the stop is over, at the earliest. */
   stopUntilUs = Number.NEGATIVE_INFINITY;
+  /** The key whose change it wants to hear of; empty when it does not wait. */
+  awaits = "";
+  /** How many starts the last question was for, and when it was asked. */
+  lastCount = 0;
+  lastAskUs = Number.NEGATIVE_INFINITY;
 
   constructor(
-    readonly name: string,
-    /** The host, or what stands for it. */
-    readonly key: string,
+    readonly spec: LaneSpec,
     /** In the lines of the store. */
     readonly ticket: string,
     public plan: Plan,
   ) {}
 
+  get name(): string {
+    return this.spec.name;
+  }
+
   /** It stands in a line of the store. */
   get isInLine(): boolean {
     return this.turnUs > 0;
+  }
+
+  /** How many starts are at hand. */
+  get left(): number {
+    let left = 0;
+    for (const run of this.pocket) left += run.left;
+    return left;
   }
 
   /** Forgets where it stood: nobody waits, or everything was granted. */

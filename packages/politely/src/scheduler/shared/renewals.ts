@@ -1,6 +1,6 @@
 import type { Clock } from "../../types.js";
-import type { Grant } from "./desk.js";
 import type { Link } from "./link.js";
+import type { Grant } from "./run.js";
 import type { SharedPermit } from "./sharedPermit.js";
 
 /** Places that are renewed in one operation, at most. */
@@ -33,7 +33,7 @@ export class Renewals {
   add(permit: SharedPermit, grant: Grant): void {
     const nowMs = this.clock.now();
     this.#kept.set(permit, { permit, grant, sinceMs: nowMs });
-    this.#arm(nowMs + grant.plan.leaseUs / 3000);
+    this.#arm(nowMs + grant.facts.plan.leaseUs / 3000);
   }
 
   remove(permit: SharedPermit): void {
@@ -64,7 +64,7 @@ export class Renewals {
     const groups = new Map<string, Kept[]>();
     let leastUs = Number.POSITIVE_INFINITY;
     for (const kept of this.#kept.values()) {
-      const { plan } = kept.grant;
+      const { plan } = kept.grant.facts;
       leastUs = Math.min(leastUs, plan.leaseUs);
       if ((nowMs - kept.sinceMs) * 1000 >= plan.maxHoldUs) {
         this.#lose(kept, nowMs);
@@ -80,7 +80,7 @@ export class Renewals {
   }
 
   async #renewGroup(group: readonly Kept[]): Promise<void> {
-    const { plan } = group[0].grant;
+    const { plan } = group[0].grant.facts;
     for (let from = 0; from < group.length; from += TOGETHER_MOST) {
       const part = group.slice(from, from + TOGETHER_MOST);
       const places = part.map(({ grant }) => grant.place);

@@ -6,10 +6,10 @@ import type { Engine } from "../engine.js";
 import { costAt, type LaneCost } from "../lane.js";
 import type { Cost } from "../ledger.js";
 import { readOutcome } from "../outcome.js";
-import type { Grant } from "./desk.js";
 import type { Link } from "./link.js";
 import type { Plan } from "./plan.js";
 import type { Renewals } from "./renewals.js";
+import type { Grant, Run } from "./run.js";
 import type { SharedPermit, SharedPermitOwner } from "./sharedPermit.js";
 import type { Standby } from "./standby.js";
 
@@ -21,6 +21,8 @@ export interface SettlerParts {
   readonly link: Link;
   readonly standby: Standby;
   readonly renewals: Renewals;
+  /** Something was given back at these keys. */
+  readonly onFreed: (storeKeys: readonly string[]) => void;
 }
 
 /** Takes shared starts back and tells the store what was answered. */
@@ -29,7 +31,7 @@ export class Settler implements SharedPermitOwner {
 
   begun(permit: SharedPermit): void {
     const { grant } = permit;
-    if (grant?.isFollowed === true && grant.origin === "store") this.parts.renewals.add(permit, grant);
+    if (grant?.facts.isFollowed === true && grant.facts.origin === "store") this.parts.renewals.add(permit, grant);
   }
 
   async settle(permit: SharedPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): Promise<void> {
@@ -41,8 +43,10 @@ export class Settler implements SharedPermitOwner {
     local.release(localOutcome(answer), options);
     this.parts.renewals.remove(permit);
     if (grant === undefined) return;
-    const isNews = grant.isFollowed || cost !== undefined || isNew(answer, grant);
-    if (isNews) await this.#tell(permit, grant, answer, { cost, isOver: true });
+    const isNews = grant.facts.isFollowed || cost !== undefined || isNew(answer, grant);
+    if (!isNews) return;
+    await this.#tell(permit, grant, answer, { cost, isOver: true });
+    this.parts.onFreed(grant.facts.plan.storeKeys);
   }
 
   async report(permit: SharedPermit, outcome: Outcome): Promise<void> {
@@ -56,12 +60,24 @@ export class Settler implements SharedPermitOwner {
     }
   }
 
-  /** Returns a start that nobody used. */
-  async giveBack(grant: Grant): Promise<void> {
-    const make = (sender: Sender): SettleOperation =>
-      operationOf(grant, UNUSED, { heldAt: 0, cost: undefined, isOver: true, random: 0 }, sender);
-    if (grant.origin === "store") await this.parts.link.sendOrKeep(grant.plan.storeKeys, make);
-    else if (grant.origin === "share") await this.parts.standby.settle(grant.plan, make(AWAY));
+  /** Returns the starts of a run that nobody used: together where only units are counted, one by one where places are. */
+  async giveBack(run: Run): Promise<void> {
+    if (run.facts.isFollowed) while (run.left > 0) await this.#giveBack(run.take(), 1);
+    else {
+      const { grant, count } = run.takeRest();
+      await this.#giveBack(grant, count);
+    }
+  }
+
+  async #giveBack(grant: Grant, count: number): Promise<void> {
+    const { plan, origin } = grant.facts;
+    const make = (sender: Sender): SettleOperation => {
+      const operation = operationOf(grant, UNUSED, { heldAt: 0, cost: undefined, isOver: true, random: 0 }, sender);
+      return count === 1 ? operation : { ...operation, keys: operation.keys.map((key) => timesBack(key, count)) };
+    };
+    if (origin === "store") await this.parts.link.sendOrKeep(plan.storeKeys, make);
+    else if (origin === "share") await this.parts.standby.settle(plan, make(AWAY));
+    this.parts.onFreed(plan.storeKeys);
   }
 
   /** Tells the store the answer to a start that was only recorded. */
@@ -73,18 +89,9 @@ export class Settler implements SharedPermitOwner {
       unitsAfter: plan.keys.map(() => FAR_UNITS),
       previousUs: plan.keys.map(() => -1),
     };
-    const grant: Grant = {
-      plan,
-      key,
-      cost: NOTHING,
-      start,
-      place: "",
-      readyUs: 0,
-      isFollowed: false,
-      isCooling: true,
-      origin: "store",
-    };
-    await this.#send(grant, answer, { cost: undefined, isOver: false });
+    const asker = { asker: "", sequence: 0 };
+    const facts = { plan, key, cost: NOTHING, isFollowed: false, isCooling: true, origin: "store", asker } as const;
+    await this.#send({ facts, start, place: "" }, answer, { cost: undefined, isOver: false });
   }
 
   /** Understands an outcome. Throws `TypeError` for one that is none. */
@@ -100,13 +107,14 @@ export class Settler implements SharedPermitOwner {
     { cost, isOver }: Pick<SettleTerms, "cost" | "isOver">,
   ): Promise<void> {
     const { link, standby } = this.parts;
-    const isAway = link.isAway && grant.origin === "store" && isHold(answer);
-    if (grant.origin === "share" || isAway) {
+    const { plan, origin } = grant.facts;
+    const isAway = link.isAway && origin === "store" && isHold(answer);
+    if (origin === "share" || isAway) {
       // Those who start meanwhile have to hear it; the store hears it when it is back.
       const startedUs = isAway ? permit.local.startedUs : grant.start.startedUs;
-      await standby.settle(grant.plan, { ...this.#operation(grant, answer, { cost, isOver })(AWAY), startedUs });
+      await standby.settle(plan, { ...this.#operation(grant, answer, { cost, isOver })(AWAY), startedUs });
     }
-    if (grant.origin === "store") await this.#send(grant, answer, { cost, isOver });
+    if (origin === "store") await this.#send(grant, answer, { cost, isOver });
   }
 
   #operation(
@@ -114,13 +122,13 @@ export class Settler implements SharedPermitOwner {
     answer: Answer,
     { cost, isOver }: Pick<SettleTerms, "cost" | "isOver">,
   ): (sender: Sender) => SettleOperation {
-    const heldAt = answer.scope === undefined ? 0 : Math.max(0, grant.plan.scopeNames.indexOf(answer.scope));
+    const heldAt = answer.scope === undefined ? 0 : Math.max(0, grant.facts.plan.scopeNames.indexOf(answer.scope));
     const terms = { heldAt, cost, isOver, random: within(this.parts.engine().options.random) };
     return (sender) => operationOf(grant, answer, terms, sender);
   }
 
   async #send(grant: Grant, answer: Answer, how: Pick<SettleTerms, "cost" | "isOver">): Promise<void> {
-    const reply = await this.parts.link.sendOrKeep(grant.plan.storeKeys, this.#operation(grant, answer, how));
+    const reply = await this.parts.link.sendOrKeep(grant.facts.plan.storeKeys, this.#operation(grant, answer, how));
     if (reply === undefined) return;
     reply.cooldownUs.forEach((holdUs, index) => {
       if (holdUs > 0) this.#announce(grant, index, holdUs, reply.steps[index], answer);
@@ -130,8 +138,8 @@ export class Settler implements SharedPermitOwner {
   #announce(grant: Grant, index: number, holdUs: number, step: number, { because }: Answer): void {
     const engine = this.parts.engine();
     const nowUs = engine.nowUs();
-    const scope = grant.plan.scopeNames[index];
-    const key = scope === "host" || scope === "intent" ? grant.key : scope;
+    const scope = grant.facts.plan.scopeNames[index];
+    const key = scope === "host" || scope === "intent" ? grant.facts.key : scope;
     const untilMs = (nowUs + holdUs) / 1000;
     engine.emit(() => ({ type: "cooldown", key, atMs: nowUs / 1000, untilMs, step, because }));
   }
@@ -153,8 +161,8 @@ interface SettleTerms {
 }
 
 function operationOf(grant: Grant, answer: Answer, terms: SettleTerms, sender: Sender): SettleOperation {
-  const { start, place, plan } = grant;
-  const keys = plan.keys.map((_, index) => settleKey(grant, index, answer, terms));
+  const { start, place, facts } = grant;
+  const keys = facts.plan.keys.map((_, index) => settleKey(grant, index, answer, terms));
   return {
     kind: "settle",
     ...sender,
@@ -168,8 +176,8 @@ function operationOf(grant: Grant, answer: Answer, terms: SettleTerms, sender: S
 }
 
 function settleKey(grant: Grant, index: number, answer: Answer, terms: SettleTerms): SettleKey {
-  const { rule, ruleId } = grant.plan.keys[index];
-  const taken = costAt(grant.cost, index);
+  const { rule, ruleId } = grant.facts.plan.keys[index];
+  const taken = costAt(grant.facts.cost, index);
   const spent = answer.kind === "unused" ? NOTHING : terms.cost === undefined ? taken : costAt(terms.cost, index);
   return {
     ruleId,
@@ -182,6 +190,12 @@ function settleKey(grant: Grant, index: number, answer: Answer, terms: SettleTer
     backoff: rule.backoff,
     isHeld: rule.enabled,
   };
+}
+
+/** The same for so many starts as one. */
+function timesBack(key: SettleKey, count: number): SettleKey {
+  const { rate, window, quota } = key.back;
+  return { ...key, back: { rate: rate * count, window: window * count, quota: quota * count } };
 }
 
 const NOTHING: Cost = { rate: 0, window: 0, quota: 0 };
@@ -202,7 +216,8 @@ function noteOf(answer: Answer, isHeld: boolean, random: number): AnswerNote {
 
 /** Whether an answer changes anything in the store. */
 function isNew(answer: Answer, grant: Grant): boolean {
-  if (answer.kind === "neutral" || answer.kind === "success") return answer.budget !== undefined || grant.isCooling;
+  if (answer.kind === "neutral" || answer.kind === "success")
+    return answer.budget !== undefined || grant.facts.isCooling;
   return true;
 }
 

@@ -77,7 +77,7 @@ export class StoreLimiter implements SharedLimiter {
     // In the books of this process: it checks the input, too.
     front.record(target, outcome === undefined ? outcome : recordedOutcome(answer), options);
     const demand = engine.demand(target, nowUs);
-    if (answer.kind === "unused" || broker.planOf(demand).isFree) return;
+    if (answer.kind === "unused" || broker.questions.planOf(demand).isFree) return;
     const startedUs = options?.startedAtMs === undefined ? nowUs : Math.min(nowUs, toUs(options.startedAtMs));
     await broker.record(demand, answer, nowUs - startedUs);
   }
@@ -186,9 +186,9 @@ export class StoreLimiter implements SharedLimiter {
   async #look(target: Target): Promise<Seen | undefined> {
     const { engine, broker } = this.parts;
     const demand = engine.demand(target, engine.nowUs());
-    const plan = broker.planOf(demand);
+    const plan = broker.questions.planOf(demand);
     if (plan.isFree) return undefined;
-    const keys = await broker.keysOf(demand, ONE);
+    const keys = await broker.questions.keysOf(demand, ONE);
     const reply = await broker.parts.link.send(plan.storeKeys, () => ({ kind: "look", keys }));
     return { demand, keys: reply.keys, nowUs: reply.nowUs };
   }
@@ -202,6 +202,7 @@ export class StoreLimiter implements SharedLimiter {
       await this.parts.broker.parts.link.send([key], (by) => ({ kind: "set", ...by, ...what }));
       done(key);
     }
+    this.parts.broker.freed(keys);
   }
 
   /** The store's names of what a target names: its intent and scopes if it has any, else its host. */
@@ -213,7 +214,7 @@ export class StoreLimiter implements SharedLimiter {
   /** The store's names of what belongs to a target alone: all but what is over everything. */
   #own(target: Target): readonly string[] {
     const { engine, broker } = this.parts;
-    const { storeKeys, scopeNames, isFree } = broker.planOf(engine.demand(target, engine.nowUs()));
+    const { storeKeys, scopeNames, isFree } = broker.questions.planOf(engine.demand(target, engine.nowUs()));
     return isFree ? [] : storeKeys.filter((_, index) => scopeNames[index] !== "global");
   }
 }

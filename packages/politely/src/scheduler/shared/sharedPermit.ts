@@ -1,7 +1,7 @@
 import type { SharedPermit as PublicPermit } from "../../sharedTypes.js";
 import type { Outcome, ReleaseOptions } from "../../types.js";
 import type { HeldPermit } from "../permit.js";
-import type { Grant } from "./desk.js";
+import type { Grant } from "./run.js";
 
 /** Who takes shared permits back. */
 export interface SharedPermitOwner {
@@ -43,7 +43,7 @@ export class SharedPermit implements PublicPermit {
   }
 
   get token(): number | undefined {
-    return this.grant?.origin === "store" ? this.grant.start.token : undefined;
+    return this.grant?.facts.origin === "store" ? this.grant.start.token : undefined;
   }
 
   toJSON(): Record<string, unknown> {

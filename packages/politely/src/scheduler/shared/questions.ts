@@ -1,0 +1,147 @@
+import type { TakeReply } from "../../core/shared/operation.js";
+import { StoreError } from "../../errors.js";
+import type { Engine } from "../engine.js";
+import type { LaneCost, LaneSpec } from "../lane.js";
+import { AskedKeys, type TakeTerms, takeOperation } from "./askFor.js";
+import type { Link } from "./link.js";
+import { type Plan, planOf } from "./plan.js";
+import type { RunFacts } from "./run.js";
+import type { Standby } from "./standby.js";
+
+/** Plans that are kept, at most. */
+const PLANS_MOST = 10_000;
+/** Starts are granted ahead by at least and at most this. */
+const HORIZON_LEAST_US = 2_000;
+const HORIZON_MOST_US = 60_000;
+/** With `batch`, starts are taken for this long ahead, and used at most this much later. */
+export const BATCH_US = 10_000;
+/** How often a process says that it is there, when it asks anyway. */
+const MEMBER_EVERY_US = 30_000_000;
+/** How often the calendar is asked for again when the store says that it is another day. */
+const STALE_MOST = 3;
+
+/** How the store is asked. */
+export interface QuestionOptions {
+  readonly outage: "share" | "closed" | "open";
+  readonly isBatch: boolean;
+  readonly process: string;
+  /** Before the names of all keys in the store. */
+  readonly name: string;
+}
+
+/** What questions are asked with. */
+export interface QuestionParts {
+  readonly engine: Engine;
+  readonly link: Link;
+  readonly standby: Standby;
+  readonly options: QuestionOptions;
+}
+
+/** A take, answered, and by whom. */
+export interface Taken {
+  readonly reply: TakeReply;
+  readonly origin: RunFacts["origin"];
+  readonly asker: { readonly asker: string; readonly sequence: number };
+}
+
+/** Puts questions to the store, or to what stands in for it while it is away. */
+export class Questions {
+  readonly #plans = new Map<string, Plan>();
+  readonly #keys = new AskedKeys();
+  #memberUs = Number.NEGATIVE_INFINITY;
+  #away = 0;
+
+  constructor(readonly parts: QuestionParts) {}
+
+  /** The policy has changed: what was worked out from the old one is forgotten. */
+  configured(): void {
+    this.#plans.clear();
+  }
+
+  /** The plan of a lane. */
+  planOf(spec: LaneSpec): Plan {
+    let plan = this.#plans.get(spec.name);
+    if (plan === undefined) {
+      if (this.#plans.size >= PLANS_MOST) this.#plans.clear();
+      plan = planOf(this.parts.engine.policy, spec, this.parts.options);
+      this.#plans.set(spec.name, plan);
+    }
+    return plan;
+  }
+
+  /** The keys of a lane, in the form that stores take. */
+  async keysOf(spec: LaneSpec, cost: LaneCost): Promise<ReturnType<AskedKeys["of"]>> {
+    const plan = this.planOf(spec);
+    const { engine, link } = this.parts;
+    if (plan.hasQuota) await link.meet();
+    const storeUs = engine.nowUs() + (link.offsetUs ?? 0);
+    const { timeline } = link.parts.store;
+    const isEpoch = timeline === "epoch" && link.offsetUs !== undefined;
+    const wallMs = isEpoch ? storeUs / 1000 : engine.clock.wall();
+    const slowUs = spec.slots.map((slot) => this.#slowUs(slot));
+    return this.#keys.of(plan, cost, { wallMs, storeUs, timeline, slowUs });
+  }
+
+  /** How far ahead starts may be granted: far enough for the way to the store and back. */
+  horizonUs(): number {
+    if (this.parts.options.isBatch) return BATCH_US;
+    return Math.ceil(Math.max(HORIZON_LEAST_US, Math.min(HORIZON_MOST_US, 1_000 + 3 * this.parts.link.roundTripUs)));
+  }
+
+  /** How long before its turn a lane asks: so that the question is there in time. */
+  leadUs(): number {
+    return Math.min(this.horizonUs() - 500, this.parts.link.roundTripUs + 500);
+  }
+
+  /** The name of this process when it is time to say that it is there; else empty. */
+  memberName(): string {
+    const nowUs = this.parts.engine.nowUs();
+    if (nowUs - this.#memberUs < MEMBER_EVERY_US) return "";
+    this.#memberUs = nowUs;
+    return this.parts.options.process;
+  }
+
+  /** Asks for starts. Rejects with `StoreError` when the store cannot be asked, and the outage policy says so. */
+  async take(plan: Plan, spec: LaneSpec, cost: LaneCost, terms: TakeTerms): Promise<Taken> {
+    const { link, standby, options } = this.parts;
+    for (let stale = 0; ; ) {
+      let sender = { asker: "", sequence: 0 };
+      try {
+        const keys = await this.keysOf(spec, cost);
+        const reply = await link.send(plan.storeKeys, (by) => {
+          sender = by;
+          return takeOperation(plan, keys, terms, by);
+        });
+        if (!reply.isStalePeriod) return { reply, origin: "store", asker: sender };
+        stale += 1;
+        this.#keys.forgetPeriods();
+        if (stale > STALE_MOST) throw wrongCalendar(spec.key);
+      } catch (error) {
+        const isAway = error instanceof StoreError && !error.isLasting;
+        if (!isAway || options.outage === "closed") throw error;
+        // Names of places must differ from those in the store.
+        const by = { asker: `${options.process}:away`, sequence: ++this.#away };
+        const keys = this.#keys.of(plan, cost, this.#ownContext(spec));
+        const operation = takeOperation(plan, keys, terms, by);
+        if (options.outage === "open") return { reply: standby.open(plan, operation), origin: "open", asker: by };
+        return { reply: await standby.share(plan, operation), origin: "share", asker: by };
+      }
+    }
+  }
+
+  #ownContext(spec: LaneSpec): Parameters<AskedKeys["of"]>[2] {
+    const { engine } = this.parts;
+    const slowUs = spec.slots.map((slot) => this.#slowUs(slot));
+    return { wallMs: engine.clock.wall(), storeUs: engine.nowUs(), timeline: "machine", slowUs };
+  }
+
+  #slowUs(slot: number): number {
+    const { slowdowns } = this.parts.engine.ledger;
+    const robots = slowdowns.get(slot, "robots")?.gapUs ?? 0;
+    return Math.max(robots, slowdowns.get(slot, "adaptive")?.gapUs ?? 0);
+  }
+}
+
+function wrongCalendar(key: string): StoreError {
+  return new StoreError(`The store's calendar period for "${key}" keeps changing. Look at the clock of its server.`);
+}

@@ -1,0 +1,65 @@
+import type { Start } from "../../core/shared/operation.js";
+import { placeName } from "../../core/shared/take.js";
+import type { LaneCost } from "../lane.js";
+import type { Plan } from "./plan.js";
+
+/** What all starts of one reply have in common. */
+export interface RunFacts {
+  readonly plan: Plan;
+  /** The host, or what stands for it. */
+  readonly key: string;
+  readonly cost: LaneCost;
+  /** A place is kept for each. */
+  readonly isFollowed: boolean;
+  /** The store wants to hear of successes, too. */
+  readonly isCooling: boolean;
+  /** Where they came from: the store, or what stands in for it while it is away. */
+  readonly origin: "store" | "share" | "open";
+  /** Who asked for them, and in which operation. */
+  readonly asker: { readonly asker: string; readonly sequence: number };
+}
+
+/** One start that the store has granted. */
+export interface Grant {
+  readonly facts: RunFacts;
+  readonly start: Start;
+  /** Its place in the store. */
+  readonly place: string;
+}
+
+/** The starts of one reply that are at hand, the first to be used first. */
+export class Run {
+  #next = 0;
+
+  constructor(
+    readonly facts: RunFacts,
+    readonly starts: readonly Start[],
+    /** From the store's timeline to this process's: such that nothing is used before its instant. */
+    readonly offsetUs: number,
+  ) {}
+
+  get left(): number {
+    return this.starts.length - this.#next;
+  }
+
+  /** When the next one may be used, on this process's clock. */
+  get readyUs(): number {
+    return this.starts[this.#next].startedUs + this.offsetUs;
+  }
+
+  /** Takes the next one. */
+  take(): Grant {
+    const number = this.#next;
+    this.#next += 1;
+    return { facts: this.facts, start: this.starts[number], place: placeName(this.facts.asker, number) };
+  }
+
+  /** Takes all that are left as one, to be given back: the last, with what was before the first. */
+  takeRest(): { readonly grant: Grant; readonly count: number } {
+    const count = this.left;
+    const first = this.starts[this.#next];
+    this.#next = this.starts.length - 1;
+    const last = this.take();
+    return { grant: { ...last, start: { ...last.start, previousUs: first.previousUs } }, count };
+  }
+}

@@ -1,0 +1,224 @@
+import { StoreError } from "../errors.js";
+import type { CellWrite } from "./cells.js";
+import type { MachineTime } from "./machineTime.js";
+import type { SqliteHandle, SqliteStatement } from "./sqlite.js";
+
+/** Expired cells are looked for after so many writes, each time among twice as many cells. */
+const sweepEvery = 16;
+const sweptTogether = 2 * sweepEvery;
+
+/** A handle, with `close` if it is ours to close. */
+export interface OpenHandle extends SqliteHandle {
+  close?(): unknown;
+}
+
+/** One change of some cells, as part of a transaction. */
+export interface SqliteJob {
+  readonly keys: readonly string[];
+  /** Works out the writes. Whether it went well is told when the transaction is over. */
+  decide(values: readonly (string | undefined)[], nowUs: number): readonly CellWrite[];
+  /** Makes this change fail, and leaves the others of the transaction as they are. */
+  spoil(error: StoreError): void;
+}
+
+/** The tables of one file: cells, and the clock. Every method runs to its end without a pause. */
+export class SqliteFile {
+  private handle: OpenHandle | undefined;
+  private statements: Statements | undefined;
+  private isClosed = false;
+  /** The latest time this process has seen. */
+  private lastUs = 1;
+  /** The file has carried our boot id since this process opened it. */
+  private isOurs = false;
+  private unsweptWrites = 0;
+  private sweptKey = "";
+
+  constructor(
+    private readonly open: () => OpenHandle,
+    private readonly table: string,
+    private readonly time: MachineTime,
+  ) {}
+
+  /** Carries out all jobs in one transaction. Throws what the client throws, or a `StoreError`; then nothing has changed. */
+  transact(jobs: readonly SqliteJob[]): void {
+    if (this.isClosed) {
+      throw new StoreError("The SQLite store is closed. Close it after the limiters that use it.", { isLasting: true });
+    }
+    this.handle ??= this.open();
+    this.statements ??= prepare(this.handle, this.table);
+    // IMMEDIATE takes the lock before the first read, so that two processes never both see the old state.
+    // Not a prepared statement: with libsql those outlive the handle, and would go on after it was closed.
+    this.handle.exec("BEGIN IMMEDIATE");
+    try {
+      for (const job of jobs) this.carryOut(job, this.statements);
+      this.sweep(this.statements);
+      this.handle.exec("COMMIT");
+    } catch (error) {
+      this.rollBack();
+      throw error;
+    }
+  }
+
+  /** Prepares everything anew at the next transaction: the tables may be gone. */
+  forget(): void {
+    this.statements = undefined;
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.statements = undefined;
+    const { handle } = this;
+    this.handle = undefined;
+    handle?.close?.();
+  }
+
+  private carryOut(job: SqliteJob, statements: Statements): void {
+    const rows = job.keys.map((key) => readRow(statements.select.get(key)));
+    const foreign = job.keys.find((_, index) => rows[index]?.isForeign === true);
+    if (foreign !== undefined) {
+      job.spoil(
+        new StoreError(
+          `The cell "${foreign}" in the table ${this.table} was not written by politely. Remove it, or name another table.`,
+          { isLasting: true },
+        ),
+      );
+      return;
+    }
+    const nowUs = this.readTime(rows, statements);
+    const values = rows.map((row) => (row !== undefined && row.expiresUs > nowUs ? row.value : undefined));
+    for (const { index, value, ttlUs } of job.decide(values, nowUs)) {
+      const expiresUs = Math.min(nowUs + Math.ceil(ttlUs), Number.MAX_SAFE_INTEGER);
+      statements.upsert.run(job.keys[index], value, nowUs, expiresUs);
+      this.unsweptWrites += 1;
+    }
+  }
+
+  /**
+   * The store's time: the machine's clock plus an offset that is kept in the file.
+   *
+   * The offset changes when the machine's clock has started again. Without a boot id that shows only in a clock that is behind what was
+   * written, so each process compares the two once. A clock can fall behind later too, when a virtual machine is set back to an earlier moment.
+   */
+  private readTime(rows: readonly (Row | undefined)[], statements: Statements): number {
+    const { boot, offsetUs } = rows.find((row) => row !== undefined) ?? readClock(statements.selectClock.get());
+    const { bootId } = this.time;
+    if (this.isOurs && boot !== undefined && boot !== bootId) {
+      throw new StoreError(
+        "The SQLite file is in use on another machine as well. This store is for one machine: take Redis or PostgreSQL for several.",
+        { isLasting: true },
+      );
+    }
+    const machineUs = this.time.nowUs();
+    const nowUs = machineUs + offsetUs;
+    const isSameRun = boot === bootId && (this.isOurs || bootId !== "");
+    const isBehind = nowUs < this.lastUs || rows.some((row) => row !== undefined && row.writtenUs > nowUs);
+    if (isSameRun && !isBehind) {
+      this.lastUs = nowUs;
+    } else {
+      const latestUs = Number(fieldsOf(statements.latest.get()).latest ?? machineUs);
+      this.lastUs = Math.max(latestUs, this.lastUs, boot === bootId ? nowUs : 0);
+      statements.setClock.run(bootId, this.lastUs - machineUs);
+    }
+    this.isOurs = true;
+    return this.lastUs;
+  }
+
+  /** Removes expired cells: walks through the table, a few cells at a time, and starts over at its end. */
+  private sweep(statements: Statements): void {
+    if (this.unsweptWrites < sweepEvery) return;
+    this.unsweptWrites = 0;
+    const { until } = fieldsOf(statements.selectNext.get(this.sweptKey));
+    if (typeof until === "string") statements.removeExpired.run(this.sweptKey, until, this.lastUs);
+    this.sweptKey = typeof until === "string" ? until : "";
+  }
+
+  private rollBack(): void {
+    try {
+      this.handle?.exec("ROLLBACK");
+    } catch {
+      // The failure has ended the transaction already. That failure is what counts.
+    }
+  }
+}
+
+interface Statements {
+  readonly select: SqliteStatement;
+  readonly upsert: SqliteStatement;
+  readonly selectClock: SqliteStatement;
+  readonly setClock: SqliteStatement;
+  readonly latest: SqliteStatement;
+  readonly selectNext: SqliteStatement;
+  readonly removeExpired: SqliteStatement;
+}
+
+/** Creates the tables where they are missing, and prepares what is done with them. */
+function prepare(handle: SqliteHandle, table: string): Statements {
+  const clock = `${table}_clock`;
+  checkHandle(handle);
+  // With a write-ahead log a commit is cheap. Where it cannot be had, all works as well, only slower.
+  handle.exec("PRAGMA journal_mode = WAL");
+  handle.exec(`CREATE TABLE IF NOT EXISTS ${table} (key TEXT PRIMARY KEY, value TEXT NOT NULL,
+    written_us INTEGER NOT NULL, expires_us INTEGER NOT NULL) WITHOUT ROWID`);
+  handle.exec(`CREATE TABLE IF NOT EXISTS ${clock} (id INTEGER PRIMARY KEY CHECK (id = 1),
+    boot TEXT NOT NULL, offset_us INTEGER NOT NULL)`);
+  return {
+    // Cell and clock in one: in some clients a statement costs more than what it does.
+    select: handle.prepare(`SELECT value, written_us, expires_us, boot, offset_us
+      FROM ${table} LEFT JOIN ${clock} ON id = 1 WHERE key = ?`),
+    upsert: handle.prepare(`INSERT INTO ${table} (key, value, written_us, expires_us) VALUES (?, ?, ?, ?)
+      ON CONFLICT (key) DO UPDATE SET value = excluded.value,
+        written_us = excluded.written_us, expires_us = excluded.expires_us`),
+    selectClock: handle.prepare(`SELECT boot, offset_us FROM ${clock} WHERE id = 1`),
+    setClock: handle.prepare(`INSERT OR REPLACE INTO ${clock} (id, boot, offset_us) VALUES (1, ?, ?)`),
+    latest: handle.prepare(`SELECT max(written_us) AS latest FROM ${table}`),
+    selectNext: handle.prepare(`SELECT max(key) AS until
+      FROM (SELECT key FROM ${table} WHERE key > ? ORDER BY key LIMIT ${sweptTogether})`),
+    removeExpired: handle.prepare(`DELETE FROM ${table} WHERE key > ? AND key <= ? AND expires_us <= ?`),
+  };
+}
+
+/** The store needs answers at once, and rows as objects. */
+function checkHandle(handle: SqliteHandle): void {
+  const answer: unknown = handle.exec("SELECT 1");
+  const isPromise = answer instanceof Promise;
+  if (isPromise) answer.catch(() => undefined);
+  if (isPromise || fieldsOf(handle.prepare("SELECT 1 AS one").get()).one === undefined) {
+    throw new StoreError(
+      "The SQLite handle answers with promises, or gives rows as arrays. Pass one that answers at once and gives rows as objects, as libsql and node:sqlite do.",
+      { isLasting: true },
+    );
+  }
+}
+
+interface Clock {
+  /** Undefined in a new file. */
+  readonly boot: string | undefined;
+  readonly offsetUs: number;
+}
+
+interface Row extends Clock {
+  readonly value: string;
+  readonly writtenUs: number;
+  readonly expiresUs: number;
+  readonly isForeign: boolean;
+}
+
+/** Undefined when there is no row: some clients say `undefined`, some `null`. */
+function readRow(found: unknown): Row | undefined {
+  if (found === undefined || found === null) return undefined;
+  const { value, written_us, expires_us } = fieldsOf(found);
+  const writtenUs = Number(written_us);
+  const expiresUs = Number(expires_us);
+  const isForeign = typeof value !== "string" || !Number.isSafeInteger(writtenUs) || !Number.isSafeInteger(expiresUs);
+  return { ...readClock(found), value: isForeign ? "" : value, writtenUs, expiresUs, isForeign };
+}
+
+function readClock(found: unknown): Clock {
+  const { boot, offset_us } = fieldsOf(found);
+  return { boot: typeof boot === "string" ? boot : undefined, offsetUs: Number(offset_us ?? 0) };
+}
+
+/** The columns of a row; none when there is no row. Numbers may come as `bigint`, if the handle is set so. */
+function fieldsOf(row: unknown): Readonly<Record<string, unknown>> {
+  return typeof row === "object" && row !== null ? (row as Record<string, unknown>) : {};
+}
