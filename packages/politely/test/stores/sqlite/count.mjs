@@ -5,7 +5,8 @@ import Database from "libsql";
 const [store, file, times, startsAtMs] = process.argv.slice(2);
 const { sqliteCells } = await import(store);
 const handle = new Database(file);
-handle.exec("PRAGMA synchronous = NORMAL");
+// Another process may be making the file at this moment: only here it is waited for inside SQLite.
+handle.exec("PRAGMA busy_timeout = 5000; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0");
 const cells = sqliteCells(handle, { busyMs: 3_000 });
 
 // All processes begin together.
