@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { Fleet, mostWithin } from "./fleet.js";
+
+describe("with batch", () => {
+  it("many starts of a fast key cost one question", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ rate: "10000/s", burst: 100 }, { batch: true });
+    const done = fleet.demand(limiter, 5_000);
+    await fleet.clock.advance(2_000);
+    await done;
+    expect(fleet.starts).toHaveLength(5_000);
+    expect(fleet.calls).toBeLessThan(5_000 / 20);
+  });
+
+  it("at most 10 ms of the rate are taken at a time, and the overshoot is at most 2 %", async () => {
+    const fleet = new Fleet();
+    const limiters = [1, 2, 3].map(() => fleet.add({ window: "1000/s" }, { batch: true }));
+    // When it really started: the instant at which the caller went on.
+    const wentMs: number[] = [];
+    const one = async (limiter: (typeof limiters)[number]): Promise<void> => {
+      const permit = await limiter.acquire("x.org");
+      wentMs.push(fleet.clock.now());
+      await permit.release("success");
+    };
+    const done = Promise.all(limiters.flatMap((limiter) => Array.from({ length: 1_000 }, () => one(limiter))));
+    await fleet.clock.advance(6_000);
+    await done;
+    const wentUs = wentMs.map((ms) => Math.round(ms * 1000)).sort((a, b) => a - b);
+    expect(mostWithin(fleet.startsUs(), 1_000_000)).toBeLessThanOrEqual(1_000);
+    expect(mostWithin(wentUs, 1_000_000)).toBeLessThanOrEqual(1_020);
+  });
+
+  it("what was taken and not used goes back", async () => {
+    const fleet = new Fleet();
+    const policy = { rate: "1000/s", burst: 100 } as const;
+    const [one, other] = [fleet.add(policy, { batch: true }), fleet.add(policy, { batch: true })];
+    const done = fleet.demand(one, 60);
+    await fleet.clock.advance(30);
+    await done;
+    await fleet.clock.advance(500);
+    const stats = await fleet.now(other.stats("x.org", { fleet: true }));
+    expect(stats?.tokens).toBe(100);
+    expect(fleet.clock.pendingTimers).toBe(0);
+  });
+});
