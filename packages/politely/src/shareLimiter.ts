@@ -33,7 +33,9 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
   };
   const onOutage = (message: string): void =>
     engine().emit(() => ({ type: "outage", key: "*", atMs: engine().nowUs() / 1000, message }));
-  const link = new Link({ store, clock, process, onOutage });
+  const onLost = (key: string, message: string): void =>
+    engine().emit(() => ({ type: "warn", key, atMs: engine().nowUs() / 1000, message }));
+  const link = new Link({ store, clock, process, onOutage, onLost });
   const standby = new Standby(
     memoryStore(() => engine().nowUs()),
     link,

@@ -216,7 +216,7 @@ export class Broker implements Counsel {
       turnUs: desk.turnUs,
       joinedUs: desk.joinedUs,
       hasMore: waiting > count,
-      member: this.questions.memberName(),
+      member: this.questions.memberName(plan),
     };
     try {
       const taken = await this.questions.take(plan, desk.spec, cost, terms);
@@ -277,7 +277,7 @@ export class Broker implements Counsel {
   #heard(desk: Desk, taken: Taken, cost: LaneCost): void {
     const { reply } = taken;
     const nowUs = this.parts.engine.nowUs();
-    if (reply.fleet > 0) this.parts.standby.fleet = reply.fleet;
+    if (reply.fleet > 0) this.parts.standby.learn(desk.plan, reply.fleet);
     if (reply.starts.length > 0) desk.pocket.push(this.#runOf(desk.spec.key, desk.plan, cost, taken));
     if (this.parts.options.isBatch) this.#sweepLater();
     const { stop } = reply;

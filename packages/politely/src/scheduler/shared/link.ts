@@ -25,6 +25,8 @@ export interface LinkParts {
   readonly process: string;
   /** The store is away, or back. */
   readonly onOutage: (message: string, isAway: boolean) => void;
+  /** Something could not be told, and never can. */
+  readonly onLost: (key: string, message: string) => void;
 }
 
 /** Makes an operation for whoever sends it. */
@@ -74,7 +76,8 @@ export class Link {
     try {
       return await this.send(keys, make);
     } catch (error) {
-      if (!(error instanceof StoreError && error.isLasting)) this.keep(() => this.#sendSurely(keys, make));
+      if (error instanceof StoreError && error.isLasting) this.parts.onLost(keys[0], error.message);
+      else this.keep(() => this.#sendSurely(keys, make));
       return undefined;
     }
   }

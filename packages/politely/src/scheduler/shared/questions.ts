@@ -48,7 +48,8 @@ export interface Taken {
 export class Questions {
   readonly #plans = new Map<string, Plan>();
   readonly #keys = new AskedKeys();
-  #memberUs = Number.NEGATIVE_INFINITY;
+  /** When this process last said at a key that it is there. */
+  readonly #saidUs = new Map<string, number>();
   #away = 0;
 
   constructor(readonly parts: QuestionParts) {}
@@ -93,11 +94,13 @@ export class Questions {
     return Math.min(this.horizonUs() - 500, this.parts.link.roundTripUs + 500);
   }
 
-  /** The name of this process when it is time to say that it is there; else empty. */
-  memberName(): string {
+  /** The name of this process when it is time to say at these keys that it is there; else empty. */
+  memberName({ storeKeys: [first] }: Plan): string {
     const nowUs = this.parts.engine.nowUs();
-    if (nowUs - this.#memberUs < MEMBER_EVERY_US) return "";
-    this.#memberUs = nowUs;
+    const saidUs = this.#saidUs.get(first) ?? Number.NEGATIVE_INFINITY;
+    if (nowUs - saidUs < MEMBER_EVERY_US) return "";
+    if (this.#saidUs.size >= PLANS_MOST) this.#saidUs.clear();
+    this.#saidUs.set(first, nowUs);
     return this.parts.options.process;
   }
 

@@ -25,8 +25,9 @@ interface Missed {
  * It keeps what it granted, and tells the store when that is back, so that coming back makes no burst.
  */
 export class Standby {
-  /** Processes that share the store, as it last said. */
-  fleet = 0;
+  /** Processes that share a key, as the store last said; at any key, and by the name of the first. */
+  #fleet = 0;
+  readonly #fleets = new Map<string, number>();
   readonly #missed = new Map<string, Missed>();
 
   constructor(
@@ -36,9 +37,17 @@ export class Standby {
     readonly nowUs: () => number,
   ) {}
 
+  /** Hears how many processes share the keys of a plan. */
+  learn({ storeKeys: [first] }: Plan, fleet: number): void {
+    this.#fleet = fleet;
+    if (this.#fleets.size >= LANES_MOST) this.#fleets.clear();
+    this.#fleets.set(first, fleet);
+  }
+
   /** Grants what this process's share of the limits allows. */
   async share(plan: Plan, operation: TakeOperation): Promise<TakeReply> {
-    const parts = this.fleet === 0 ? UNKNOWN_FLEET : this.fleet;
+    const known = this.#fleets.get(plan.storeKeys[0]) ?? this.#fleet;
+    const parts = known === 0 ? UNKNOWN_FLEET : known;
     const keys = operation.keys.map((key) => {
       const rule = partOf(key.rule, parts);
       return { ...key, rule, ruleId: ruleIdOf(rule), slowUs: key.slowUs * parts, period: hereAndNow(key) };
