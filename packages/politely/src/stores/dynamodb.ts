@@ -90,6 +90,8 @@ export interface DynamodbClient {
   ): Promise<object>;
 }
 
+const DEFAULT_CLOCK_ERROR_MS = 100;
+
 /** How state is kept in a DynamoDB table. */
 export interface DynamodbOptions {
   /** The name or the ARN of the table. It is the store's own: nothing else is in it. */
@@ -138,13 +140,14 @@ export interface DynamodbCells extends Cells {
  */
 export function dynamodbStore(client: DynamodbClient, options: DynamodbOptions): DynamodbStore {
   const cells = dynamodbCells(client, options);
-  return Object.assign(cellStore(cells), { createTable: () => cells.createTable() });
+  const clockErrorUs = (options.clockErrorMs ?? DEFAULT_CLOCK_ERROR_MS) * 1_000;
+  return Object.assign(cellStore(cells), { clockErrorUs, createTable: () => cells.createTable() });
 }
 
 /** Keeps strings in a DynamoDB table, and changes several in one step by compare and swap. What `dynamodbStore` is made of. */
 export function dynamodbCells(client: DynamodbClient, options: DynamodbOptions): DynamodbCells {
   checkClient(client);
-  const { table, timeoutMs = 10_000, clockErrorMs = 100, remember = 10_000 } = options;
+  const { table, timeoutMs = 10_000, clockErrorMs = DEFAULT_CLOCK_ERROR_MS, remember = 10_000 } = options;
   if (typeof table !== "string" || table === "") {
     throw new TypeError(`table must be the name of a DynamoDB table; got ${JSON.stringify(table)}`);
   }

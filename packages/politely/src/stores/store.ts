@@ -11,6 +11,8 @@ export interface Store {
   readonly name: string;
   /** `"epoch"`: its instants are microseconds since 1970. `"machine"`: since an instant that only its clients share. */
   readonly timeline: "epoch" | "machine";
+  /** How far the times of two of its clients may differ, in microseconds. Absent: not at all, since there is one clock. */
+  readonly clockErrorUs?: number;
   /**
    * Carries out one operation on `keys`, in one atomic step.
    *

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { DeadlineError } from "../../src/index.js";
+import { exclusive } from "../../src/lease.js";
+import { memoryStore } from "../../src/stores/memory.js";
+import { VirtualClock } from "../../src/testing/index.js";
 import { expectBooks, failure, granted, keyRig, many, only, rig, startsOf, track } from "../verbs/support.js";
 
 const tdnet = { rate: "0.5/s", burst: 5 } as const;
@@ -109,6 +112,52 @@ describe("source 3, the three layers of the collector", () => {
     expect(await startsOf(permits)).toEqual([0, 2_000, 4_000]);
   });
 
+  it("S3.2 and S3.3 of 100 runs that start at once on any machines 1 runs, and 99 end at once with who is running and until when", async () => {
+    const { start } = collector();
+    const ended = await Promise.all(many(100, (index) => start(`machine ${index}`, 60_000)));
+    const answers = ended.map(({ status }) => status);
+    expect([answers.filter((status) => status === 202), answers.filter((status) => status === 409)]).toEqual([
+      [202],
+      many(99, () => 409),
+    ]);
+    expect(ended[99].body).toBe("already running: machine 0, for 300 s unless it ends before");
+  });
+
+  it("S3.3 a run that crashed frees its lease 300 s after its last sign of life, without a sweep", async () => {
+    const { clock, store, start } = collector();
+    // A crash: the clock of that machine stands still, so nothing renews.
+    await exclusive(store, "tdnet", { ttl: "300s", clock: new VirtualClock() });
+    await clock.advance(299_999);
+    expect((await start("the next", 1_000)).status).toBe(409);
+    await clock.advance(1);
+    expect((await start("the next", 1_000)).status).toBe(202);
+  });
+
+  it("S3.3 a run of an hour keeps its lease of 300 s, and the late end of a crashed one does not take it away", async () => {
+    const { clock, store, start } = collector();
+    const crashedClock = new VirtualClock();
+    const crashed = await exclusive(store, "tdnet", { ttl: "300s", clock: crashedClock });
+    await clock.advance(300_000);
+    expect((await start("long", 3_600_000)).status).toBe(202);
+    crashedClock.stall(300_000);
+    if (crashed.held) await crashed.release();
+    await clock.advance(3_599_999);
+    expect((await start("the next", 1_000)).status).toBe(409);
+    await clock.advance(1);
+    expect((await start("the next", 1_000)).status).toBe(202);
+  });
+
+  it("S3.4 a manual call during the scheduled run is told so, and one from the old deployment during the new one's too", async () => {
+    const { clock, start } = collector();
+    expect((await start("schedule, version 1", 30_000)).status).toBe(202);
+    await clock.advance(10_000);
+    expect(await start("manual, version 1", 30_000)).toMatchObject({ status: 409 });
+    await clock.advance(20_000);
+    expect((await start("manual, version 2", 30_000)).status).toBe(202);
+    const { status, body } = await start("schedule, version 1", 30_000);
+    expect([status, body]).toEqual([409, "already running: manual, version 2, for 300 s unless it ends before"]);
+  });
+
   it("S3.5 a policy may say who is calling and how to reach them", () => {
     const { limiter } = rig({ http: { userAgent: "collector/1.0", contact: "mailto:ops@example.org" } });
     expect(limiter.check("tdnet.example").proceed).toBe(true);
@@ -140,3 +189,19 @@ describe("source 3, the three layers of the collector", () => {
     expect(limiter.stats().refused).toBe(1);
   });
 });
+
+/** The handler of source 3: one run at a time in the whole fleet, with a lease of 300 s around it. */
+function collector() {
+  const clock = new VirtualClock();
+  const store = memoryStore(() => clock.now() * 1_000);
+  const start = async (label: string, runMs: number): Promise<{ status: number; body: string }> => {
+    const lease = await exclusive(store, "tdnet", { ttl: "300s", label, clock });
+    if (!lease.held) {
+      const seconds = Math.ceil(lease.remainingMs / 1_000);
+      return { status: 409, body: `already running: ${lease.heldBy}, for ${seconds} s unless it ends before` };
+    }
+    clock.setTimer(clock.now() + runMs, () => void lease.release());
+    return { status: 202, body: "started" };
+  };
+  return { clock, store, start };
+}

@@ -7,6 +7,7 @@ interface LeaseState {
   readonly label: string;
   readonly token: number;
   readonly untilUs: number;
+  readonly ttlUs: number;
 }
 
 /** The outcome of a lease operation: the reply, and what to keep; undefined when nothing changes. */
@@ -32,19 +33,24 @@ export function decideLease(
   nowUs: number,
   name: string,
 ): LeaseDecision {
-  const before = text === undefined ? undefined : readLease(text, name);
+  const kept = text === undefined ? undefined : readLease(text, name);
+  // A clock that was set back must not make a lease longer than it ever was.
+  const isMoved = kept !== undefined && kept.untilUs - nowUs > kept.ttlUs;
+  const before = isMoved ? { ...kept, untilUs: nowUs + kept.ttlUs } : kept;
   const isLive = before !== undefined && before.untilUs > nowUs;
   const isOwn = isLive && before.holder === operation.holder;
   const { act, holder, label, ttlUs } = operation;
   if (act === "look" || (act !== "take" && !isOwn) || (act === "take" && isLive && !isOwn)) {
-    return { reply: replyOf(isLive ? before : undefined, isOwn, nowUs), text: undefined, keepForUs: 0 };
+    const reply = replyOf(isLive ? before : undefined, isOwn, nowUs);
+    if (!isMoved || before === undefined || act === "look") return { reply, text: undefined, keepForUs: 0 };
+    return { reply, text: leaseText(before), keepForUs: before.ttlUs + MEMORY_US };
   }
   if (act === "release" && before !== undefined) {
     const over = { ...before, untilUs: nowUs };
     return { reply: replyOf(undefined, false, nowUs), text: leaseText(over), keepForUs: MEMORY_US };
   }
   const token = isOwn ? before.token : Math.max((before?.token ?? 0) + 1, Math.floor(operation.epochUs));
-  const after: LeaseState = { holder, label, token, untilUs: nowUs + ttlUs };
+  const after: LeaseState = { holder, label, token, untilUs: nowUs + ttlUs, ttlUs };
   return { reply: replyOf(after, true, nowUs), text: leaseText(after), keepForUs: ttlUs + MEMORY_US };
 }
 
@@ -53,22 +59,25 @@ function replyOf(state: LeaseState | undefined, isHeld: boolean, nowUs: number):
   return { nowUs, isHeld, token: state.token, label: state.label, remainingUs: state.untilUs - nowUs };
 }
 
-function leaseText({ holder, label, token, untilUs }: LeaseState): string {
-  return JSON.stringify(["lease", VERSION, holder, label, token, untilUs]);
+function leaseText({ holder, label, token, untilUs, ttlUs }: LeaseState): string {
+  return JSON.stringify(["lease", VERSION, holder, label, token, untilUs, ttlUs]);
 }
 
 function readLease(text: string, name: string): LeaseState {
   try {
-    const [kind, version, holder, label, token, untilUs] = JSON.parse(text) as readonly [
+    const [kind, version, holder, label, token, untilUs, ttlUs] = JSON.parse(text) as readonly [
       string,
       number,
       string,
       string,
+      number,
       number,
       number,
     ];
-    const isKnown = kind === "lease" && version <= VERSION && Number.isFinite(token) && Number.isFinite(untilUs);
-    if (isKnown && typeof holder === "string" && typeof label === "string") return { holder, label, token, untilUs };
+    const isKnown = kind === "lease" && version <= VERSION && [token, untilUs, ttlUs].every(Number.isFinite);
+    if (isKnown && typeof holder === "string" && typeof label === "string") {
+      return { holder, label, token, untilUs, ttlUs };
+    }
   } catch {
     // Said below.
   }

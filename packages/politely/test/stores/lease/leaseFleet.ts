@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CompiledLibrary, compileLibrary } from "../../fleet/compileLibrary.js";
+import type { FleetEntry } from "../../fleet/fleetMember.js";
+import { type Fleet, type MemberOptions, startFleet } from "../../fleet/startFleet.js";
+import { until } from "../../fleet/until.js";
+import { many } from "../../verbs/support.js";
+
+/** A store that processes can share. */
+export interface LeasePlace {
+  /** Which entry of `openStore.mjs` opens it. */
+  readonly kind: string;
+  /** What that entry needs to find it; it has to survive JSON. */
+  readonly address: Readonly<Record<string, string>>;
+  /** By how much its clients may disagree about the time. Default 0: they read one clock. */
+  readonly skewMs?: number;
+  close(): Promise<void>;
+}
+
+const crowd = 100;
+/** A hundred processes on a small machine take their time to start and to end. */
+const crowdWithinMs = 120_000;
+const withinMs = 30_000;
+/** How much later than promised a busy machine may do something. */
+const slackMs = 3_000;
+
+/** Checks with real processes that one at a time has a lease, whatever happens to the others. `open` is called once. */
+export function leaseFleet(name: string, open: () => Promise<LeasePlace>): void {
+  describe(`leases of processes over ${name}`, () => {
+    let library: CompiledLibrary;
+    let place: LeasePlace;
+    let leases = 0;
+    beforeAll(async () => {
+      [library, place] = await Promise.all([compileLibrary(), open()]);
+    }, crowdWithinMs);
+    afterAll(async () => {
+      library.remove();
+      await place.close();
+    });
+
+    /** Starts members that will ask for a lease of their own. */
+    const start = (members: readonly MemberOptions[], ttlMs: number): Promise<Fleet> => {
+      leases += 1;
+      const { kind, address } = place;
+      const input = { kind, address, name: `lease ${leases}`, ttl: ttlMs };
+      const program = new URL("holder.mjs", import.meta.url);
+      return startFleet({
+        library,
+        program,
+        members,
+        input,
+        readyWithinMs: crowdWithinMs,
+        longestMs: 2 * crowdWithinMs,
+      });
+    };
+
+    it(
+      "of a hundred that start at once exactly one runs, and ninety-nine are told who has it and until when",
+      async () => {
+        const ttlMs = 60_000;
+        await using fleet = await start(
+          many(crowd, (index) => ({ id: `run-${index}`, input: { isCrowded: true } })),
+          ttlMs,
+        );
+        fleet.go();
+        await until("all have an answer", crowdWithinMs, () => answers(fleet).length === crowd);
+        expect(logged(fleet, "failed")).toEqual([]);
+        const held = logged(fleet, "held");
+        const refused = logged(fleet, "refused");
+        expect([held.length, refused.length]).toEqual([1, crowd - 1]);
+        expect(new Set(refused.map(({ heldBy }) => heldBy))).toEqual(new Set([held[0].member]));
+        const remaining = refused.map(({ remainingMs }) => remainingMs as number);
+        expect(Math.min(...remaining)).toBeGreaterThan(0);
+        expect(Math.max(...remaining)).toBeLessThanOrEqual(ttlMs + (place.skewMs ?? 0));
+        await fleet.finish(crowdWithinMs);
+      },
+      3 * crowdWithinMs,
+    );
+
+    it(
+      "the next one has it within its life when the holder is killed, though their clocks are two minutes apart",
+      async () => {
+        const ttlMs = 3_000;
+        await using fleet = await start([{ id: "first", clockOffsetSec: 60 }], ttlMs);
+        await go(fleet, "first", "held");
+        await fleet.add({ id: "second", clockOffsetSec: -60, input: { wait: withinMs } });
+        fleet.go();
+        await fleet.add({ id: "third" });
+        await fleet.kill("first");
+        await go(fleet, "third", "refused");
+        const [{ heldBy, remainingMs }] = logged(fleet, "refused");
+        expect(heldBy).toBe("first");
+        expect(remainingMs).toBeLessThanOrEqual(ttlMs + (place.skewMs ?? 0));
+        await has(fleet, "second", "held");
+        const [{ machineUs: killedUs }] = logged(fleet, "killed");
+        const [before, after] = logged(fleet, "held");
+        expect(after.machineUs - killedUs).toBeLessThanOrEqual((ttlMs + slackMs) * 1_000);
+        expect(after.token).toBeGreaterThan(before.token as number);
+        await fleet.finish(withinMs);
+      },
+      3 * withinMs,
+    );
+
+    it(
+      "one that stood still sees at once that it is lost, and cannot release what the next one has",
+      async () => {
+        await using fleet = await start([{ id: "first" }], 3_000);
+        await go(fleet, "first", "held");
+        await fleet.add({ id: "second", input: { wait: withinMs } });
+        fleet.go();
+        await fleet.pause("first");
+        await has(fleet, "second", "held");
+        // It reads these when it goes on, before or after its own timers.
+        fleet.send("first", "look");
+        fleet.send("first", "release");
+        fleet.resume("first");
+        await has(fleet, "first", "released");
+        expect(logged(fleet, "looked")).toMatchObject([{ member: "first", aborted: true, loss: "expired" }]);
+        await fleet.add({ id: "third" });
+        await go(fleet, "third", "refused");
+        expect(logged(fleet, "refused")).toMatchObject([{ heldBy: "second" }]);
+        fleet.send("second", "look");
+        await until("the second has looked", withinMs, () => logged(fleet, "looked").length === 2);
+        expect(logged(fleet, "looked")[1]).toMatchObject({ member: "second", aborted: false });
+        await fleet.finish(withinMs);
+      },
+      3 * withinMs,
+    );
+
+    it(
+      "one that has nothing else to do ends, though it holds a lease",
+      async () => {
+        await using fleet = await start([{ id: "first", input: { leaves: true } }], 600_000);
+        fleet.go();
+        await has(fleet, "first", "ended");
+        expect(logged(fleet, "held")).toHaveLength(1);
+        await fleet.finish(withinMs);
+      },
+      3 * withinMs,
+    );
+  });
+}
+
+function logged(fleet: Fleet, type: string): FleetEntry[] {
+  return fleet.log().filter((entry) => entry.type === type);
+}
+
+function answers(fleet: Fleet): FleetEntry[] {
+  return [...logged(fleet, "held"), ...logged(fleet, "refused"), ...logged(fleet, "failed")];
+}
+
+/** Lets those begin who have not, and waits for what one of them gets. */
+async function go(fleet: Fleet, member: string, type: string): Promise<void> {
+  fleet.go();
+  await has(fleet, member, type);
+}
+
+async function has(fleet: Fleet, member: string, type: string): Promise<void> {
+  await until(`${member} logs "${type}"`, withinMs, () => logged(fleet, type).some((entry) => entry.member === member));
+}

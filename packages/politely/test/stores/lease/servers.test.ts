@@ -1,0 +1,37 @@
+import { Client } from "pg";
+import { dynamodbStore } from "../../../src/stores/dynamodb.js";
+import { postgresStore } from "../../../src/stores/postgres.js";
+import { dynamodbClient, startDynamodb } from "../../servers/dynamodb.js";
+import { startPostgres } from "../../servers/postgres.js";
+import { leaseFleet } from "./leaseFleet.js";
+
+const run = Math.trunc(Math.random() * 2 ** 30).toString(36);
+
+leaseFleet("PostgreSQL", async () => {
+  // Each of the hundred has a connection.
+  const server = await startPostgres({ settings: { max_connections: "130" } });
+  const table = `politely_lease_${run}`;
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  await postgresStore(client, { table }).createTable();
+  await client.end();
+  return { kind: "postgres", address: { url: server.url, table }, close: () => server.stop() };
+});
+
+leaseFleet("DynamoDB", async () => {
+  const server = await startDynamodb();
+  const { endpoint } = server;
+  const table = `politely-lease-${run}`;
+  const client = dynamodbClient(endpoint);
+  await dynamodbStore(client, { table }).createTable();
+  return {
+    kind: "dynamodb",
+    address: { endpoint, table },
+    skewMs: 1_100,
+    async close() {
+      await client.deleteTable({ TableName: table });
+      client.destroy();
+      await server.stop();
+    },
+  };
+});
