@@ -13,7 +13,6 @@ import {
   askTwice,
   type LeaseAnswer,
   type LeaseClaim,
-  type LeaseStore,
   trustedUntilMs,
 } from "./stores/leaseClaim.js";
 import type { Store } from "./stores/store.js";
@@ -134,7 +133,7 @@ interface Arguments extends Omit<LeaseClaim, "label"> {
   readonly waitUs: number;
 }
 
-function readArguments(store: LeaseStore, name: string, options: LeaseOptions): Arguments {
+function readArguments(store: Store, name: string, options: LeaseOptions): Arguments {
   if (typeof store?.transact !== "function") {
     throw new TypeError(`store must be a store of politely, as redisStore(client) is; got ${showValue(store)}`);
   }

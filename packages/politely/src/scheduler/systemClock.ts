@@ -77,7 +77,6 @@ function arm(timer: SharpTimer, nowMs: number): void {
     timer.phaseFromMs = nowMs;
     timer.polledAtMs = nowMs;
     timer.handle = platform.setImmediate(poll, timer);
-    loosen(timer);
   }
 }
 
@@ -89,9 +88,15 @@ function sleep(timer: SharpTimer, nowMs: number, delayMs: number): void {
   loosen(timer);
 }
 
-/** Node's timers can be told not to keep the process; others have no such thing. */
-function loosen({ isLoose, handle }: SharpTimer): void {
-  if (isLoose && typeof handle === "object" && handle !== null) (handle as { unref?(): void }).unref?.();
+/**
+ * Node's timers can be told not to keep the process; others have no such thing.
+ *
+ * Only while it sleeps: a turn of the loop that need not keep the process does not wake a loop that has nothing else to do either,
+ * and polling is over within a millisecond.
+ */
+function loosen({ isLoose, handle, phase }: SharpTimer): void {
+  if (!isLoose || phase !== "sleeping" || typeof handle !== "object" || handle === null) return;
+  (handle as { unref?(): void }).unref?.();
 }
 
 function wake(timer: SharpTimer): void {

@@ -27,5 +27,7 @@ export type {
   OriginRequest,
   OriginRetryAfter,
 } from "./origin/types.js";
+export type { OpenStore } from "./store/world.js";
+export { type StoreCase, storeSuite } from "./storeSuite.js";
 export { VirtualClock, type VirtualClockOptions } from "./virtualClock.js";
 export { VirtualOrigin, type VirtualOriginOptions } from "./virtualOrigin.js";

@@ -212,8 +212,9 @@ function decide<Answer>({ cells }: Job, change: ChangeCells<Answer>, nowUs: numb
 }
 
 function pauseMs({ why }: Refusal, count: number): number {
-  // Whoever lost a race once knows what is there now, and may well be alone.
-  if (why === "changed" && count === 1) return 0;
+  // Whoever has just lost a race knows what is there now. After a pause that would be old again, and the next race as good as lost,
+  // so every other try follows at once.
+  if (why === "changed" && count % 2 === 1) return 0;
   const [fromMs, toMs] = why === "throttled" ? throttledPausesMs : lostPausesMs;
   return Math.random() * Math.min(toMs, fromMs * 2 ** count);
 }
