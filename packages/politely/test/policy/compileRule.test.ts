@@ -19,6 +19,7 @@ describe("compileRule", () => {
       maxWaitUs: Number.POSITIVE_INFINITY,
       maxQueue: 100_000,
       maxHoldUs: 600_000_000,
+      permitTtlUs: 30_000_000,
       text: { minDelay: undefined, rate: undefined, windows: [], quota: undefined, concurrency: undefined },
     });
   });

@@ -39,7 +39,7 @@ describe("a profile", () => {
 
 describe("profiles by number", () => {
   it("give a rule the same number every time, and another rule another", () => {
-    const profiles = new Profiles();
+    const profiles = new Profiles(profileOf);
     const [one, two] = [compileRule({ minDelay: 1 }), compileRule({ minDelay: 1 })];
     const numbers = [one, two, one, two].map((rule) => profiles.numberOf(rule));
     expect(numbers).toEqual([0, 1, 0, 1]);

@@ -1,0 +1,114 @@
+import { cellStore } from "./cellStore.js";
+import type { Cells, ChangeCells } from "./cells.js";
+import { connectionOf, type PgClient, type PgPool, type PostgresJs } from "./postgres/client.js";
+import { postgresError } from "./postgres/errors.js";
+import { Rounds } from "./postgres/rounds.js";
+import { creatingText, openingFor, statementsFor } from "./postgres/statements.js";
+import { rowName } from "./postgres/text.js";
+import type { Store } from "./store.js";
+
+export type {
+  PgClient,
+  PgLentClient,
+  PgPool,
+  PgQuery,
+  PostgresJs,
+  PostgresJsQuery,
+  PostgresJsSession,
+} from "./postgres/client.js";
+
+/** How limits are kept in PostgreSQL. */
+export interface PostgresOptions {
+  /** Name of the table: letters, digits and `_`, at most 50, with a schema and a dot before it where needed. Case counts. Default `politely`. */
+  readonly table?: string;
+  /** A change is carried out within this time, or fails with `StoreError`. In milliseconds, from 100 to 600,000. Default 5,000. */
+  readonly timeoutMs?: number;
+  /** Statements are prepared once for each connection. Default true; false for a connection pooler that cannot pass that on. */
+  readonly prepare?: boolean;
+}
+
+/** A store in PostgreSQL. */
+export interface PostgresStore extends Store {
+  /** Creates the table and its index, or leaves them as they are. Any number of processes may do it at once. */
+  createTable(): Promise<void>;
+}
+
+/** Cells in PostgreSQL. */
+export interface PostgresCells extends Cells {
+  /** As `createTable` of the store. */
+  createTable(): Promise<void>;
+}
+
+const defaultTable = "politely";
+/** Any number, so long as all versions of the library take the same. */
+const creatingLock = 7_654_853_389;
+
+/**
+ * Keeps limits in a table of PostgreSQL, shared by all processes that connect to the database.
+ *
+ * `client` is a `Pool` or `Client` of `pg`, or what `postgres()` returns; you open and close it. A `Client` should be the store's own. The table must exist: see
+ * `createTable`. Time is the clock of the server. A grant takes two round trips, the first one for a key three; what is asked for at the same time shares them.
+ *
+ * Throws `TypeError` or `RangeError` for a wrong argument. Nothing is sent before the first use.
+ */
+export function postgresStore(client: PgPool | PgClient | PostgresJs, options: PostgresOptions = {}): PostgresStore {
+  const cells = postgresCells(client, options);
+  return Object.assign(cellStore(cells), { createTable: () => cells.createTable() });
+}
+
+/** Gives the SQL that creates the table, for those who keep their schema in files. Throws `TypeError` for a wrong name. */
+export function postgresTableSql(table: string = defaultTable): string {
+  const { quoted, index } = quotedNames(table);
+  return creatingText(quoted, index);
+}
+
+/** Keeps strings in a table of PostgreSQL, and changes several in one step. `postgresStore` is made of it. */
+export function postgresCells(client: PgPool | PgClient | PostgresJs, options: PostgresOptions = {}): PostgresCells {
+  const { table = defaultTable, timeoutMs = 5_000, prepare = true } = options;
+  if (!(Number.isInteger(timeoutMs) && timeoutMs >= 100 && timeoutMs <= 600_000)) {
+    throw new RangeError(`timeoutMs must be a whole number from 100 to 600,000; got ${timeoutMs}`);
+  }
+  const creating = postgresTableSql(table);
+  const connection = connectionOf(client, { isPrepared: prepare, timeoutMs });
+  const explain = (error: unknown) => postgresError(error, table, creating);
+  const { quoted } = quotedNames(table);
+  const lockMs = Math.ceil(timeoutMs * 0.8);
+  const rounds = new Rounds({
+    connection,
+    statements: statementsFor(quoted, lockMs),
+    opening: (names) => openingFor(quoted, names, { lockMs, idleMs: Math.ceil(timeoutMs / 4) }),
+    timeoutMs,
+    explain,
+  });
+
+  return {
+    name: "PostgreSQL",
+    timeline: "epoch",
+    async change<Answer>(keys: readonly string[], change: ChangeCells<Answer>) {
+      const names = await Promise.all(keys.map(rowName));
+      return (await rounds.add(keys, names, change)) as Answer;
+    },
+    async createTable() {
+      try {
+        // CREATE TABLE IF NOT EXISTS fails when two do it at the same moment.
+        await connection.script(
+          `SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock(${creatingLock}); ${creating}`,
+        );
+      } catch (error) {
+        throw explain(error);
+      }
+    },
+  };
+}
+
+/** Quotes what was checked, so that no other part of a statement can be in it. */
+function quotedNames(table: string): { readonly quoted: string; readonly index: string } {
+  const parts = /^(?:([A-Za-z_]\w{0,49})\.)?([A-Za-z_]\w{0,49})$/.exec(table);
+  if (parts === null) {
+    throw new TypeError(
+      `table must be a name of letters, digits and _, at most 50, with or without a schema and a dot before it; got "${table}"`,
+    );
+  }
+  const [, schema, name] = parts;
+  return { quoted: schema === undefined ? `"${name}"` : `"${schema}"."${name}"`, index: `"${name}_sweep"` };
+}
