@@ -13,6 +13,7 @@ export { loadPolicy } from "./policy/loadPolicy.js";
 export type { HostLimits, HttpPolicy, Limits, PolicyInput, RetryPolicy } from "./policy/types.js";
 export { limit, politely } from "./politely.js";
 export type {
+  AnyLimiter,
   SharedKeyLimiter,
   SharedLimiter,
   SharedOptions,

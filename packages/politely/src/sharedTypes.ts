@@ -6,6 +6,8 @@ import type {
   AcquireOptions,
   Decision,
   Duration,
+  KeyLimiter,
+  Limiter,
   LimiterOptions,
   Outcome,
   Permit,
@@ -119,3 +121,6 @@ export interface SharedKeyLimiter {
   subscribe(listener: (event: LimiterEvent) => void): () => void;
   close(options?: { readonly drain?: boolean }): Promise<void>;
 }
+
+/** A limiter that `politely` or `limit` made, with a store or without. */
+export type AnyLimiter = Limiter | KeyLimiter | SharedLimiter | SharedKeyLimiter;

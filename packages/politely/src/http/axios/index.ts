@@ -1,4 +1,4 @@
-import type { KeyLimiter, Limiter } from "../../types.js";
+import type { AnyLimiter } from "../../sharedTypes.js";
 import { type Exchange, exchangeOf } from "../exchange.js";
 import type { AxiosLike, ChangeAdapter } from "./client.js";
 import { AxiosCourier } from "./courier.js";
@@ -19,7 +19,7 @@ const exchangesOf = new WeakMap<object, readonly Exchange[]>();
  *
  * Throws `TypeError` when `limiter` is none. The same limiter twice paces once.
  */
-export function politeAxios<Instance extends AxiosLike>(instance: Instance, limiter: Limiter | KeyLimiter): Instance {
+export function politeAxios<Instance extends AxiosLike>(instance: Instance, limiter: AnyLimiter): Instance {
   const exchange = exchangeOf(limiter, "politeAxios");
   const courier = new AxiosCourier(exchange, instance);
   const wrap = (adapter: unknown): unknown => {

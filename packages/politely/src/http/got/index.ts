@@ -1,4 +1,5 @@
-import type { Clock, FetchOptions, HeadersLike, KeyLimiter, Limiter } from "../../types.js";
+import type { AnyLimiter } from "../../sharedTypes.js";
+import type { Clock, FetchOptions, HeadersLike } from "../../types.js";
 import { freeUnread, type WaitingStream } from "../axios/unreadStream.js";
 import { type Errand, type Exchange, exchangeOf } from "../exchange.js";
 import type { Flight } from "../flight.js";
@@ -68,7 +69,7 @@ const sendersOf = new WeakMap<Send, { readonly exchange: Exchange; readonly inne
  * A refusal of the limiter arrives as got reports every failure: a `RequestError` with the limiter's `code`, and its error
  * as `cause`. Throws `TypeError` when `limiter` is none. The same limiter twice paces once.
  */
-export function politeGot<Instance extends GotLike>(got: Instance, limiter: Limiter | KeyLimiter): Instance {
+export function politeGot<Instance extends GotLike>(got: Instance, limiter: AnyLimiter): Instance {
   const exchange = exchangeOf(limiter, "politeGot");
   const handler: Handler = (options, next) => (options === undefined ? next(options) : travel(exchange, options, next));
   return got.extend({ handlers: [handler], mutableDefaults: got.defaults.mutableDefaults }) as Instance;

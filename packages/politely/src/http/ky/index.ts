@@ -1,5 +1,6 @@
 import { PolitelyError } from "../../errors.js";
-import type { Clock, FetchOptions, KeyLimiter, Limiter } from "../../types.js";
+import type { AnyLimiter } from "../../sharedTypes.js";
+import type { Clock, FetchOptions } from "../../types.js";
 import { type Exchange, exchangeOf } from "../exchange.js";
 import { PoliteFetch, type Send } from "../fetch.js";
 
@@ -55,7 +56,7 @@ const politeOnes = new WeakMap<object, { readonly plain: KyLike; readonly exchan
  *
  * Throws `TypeError` when `limiter` is none. The same limiter twice paces once.
  */
-export function politeKy<Instance extends KyLike>(ky: Instance, limiter: Limiter | KeyLimiter): Instance {
+export function politeKy<Instance extends KyLike>(ky: Instance, limiter: AnyLimiter): Instance {
   const exchange = exchangeOf(limiter, "politeKy");
   const { plain, exchanges } = politeOnes.get(ky) ?? { plain: ky, exchanges: [] };
   if (exchanges.includes(exchange)) return ky;

@@ -1,4 +1,4 @@
-import type { KeyLimiter, Limiter } from "../../types.js";
+import type { AnyLimiter } from "../../sharedTypes.js";
 import { type Exchange, exchangeOf } from "../exchange.js";
 import { ControllerHandler } from "./controllerHandler.js";
 import {
@@ -34,7 +34,7 @@ export type PoliteDispatch = <AnyDispatch extends (options: never, handler: neve
  *
  * Throws `TypeError` unless `limiter` was made by `politely` or `limit`.
  */
-export function politeInterceptor(limiter: Limiter | KeyLimiter, options: InterceptorOptions = {}): PoliteDispatch {
+export function politeInterceptor(limiter: AnyLimiter, options: InterceptorOptions = {}): PoliteDispatch {
   const exchange = exchangeOf(limiter, "politeInterceptor");
   exchange.isIntercepted = true;
   const origin = options.origin === undefined ? undefined : new URL(options.origin).origin;
