@@ -50,7 +50,7 @@ export function cellStore(cells: Cells): Store {
     timeline: cells.timeline,
     transact<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
       return new Promise<ReplyTo<Op>>((resolve, reject) => {
-        const name = keys.join("\n");
+        const name = JSON.stringify(keys);
         const errand: Errand = { operation, resolve: (reply) => resolve(reply as ReplyTo<Op>), reject };
         const queue = queues.get(name);
         if (queue !== undefined) {

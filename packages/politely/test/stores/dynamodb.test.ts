@@ -1,5 +1,6 @@
-import { afterAll, beforeAll } from "vitest";
-import { dynamodbCells } from "../../src/stores/dynamodb.js";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { dynamodbCells, dynamodbStore } from "../../src/stores/dynamodb.js";
+import { storeSuite } from "../../src/testing/storeSuite.js";
 import { type DynamodbServer, dynamodbClient, startDynamodb } from "../servers/dynamodb.js";
 import { cellsSuite } from "./cellsSuite.js";
 import { describeClock } from "./dynamodb/clock.js";
@@ -33,6 +34,26 @@ cellsSuite(
   },
   { skewUs: 100_000 },
 );
+
+describe("DynamoDB as a store", () => {
+  // Their clocks take a second to know the time, so that all cases share two clients and one table; each has keys of its own.
+  let opened: ReturnType<typeof openBoth> | undefined;
+  const openBoth = async () => {
+    const clients = [dynamodbClient(server.endpoint), dynamodbClient(server.endpoint)];
+    const [store, other] = clients.map((client) => dynamodbStore(client, { table: "politely-store-suite" }));
+    await store.createTable();
+    return { clients, store, other };
+  };
+  const open = async () => {
+    opened ??= openBoth();
+    const { store, other } = await opened;
+    return { store, another: async () => other, close: async () => undefined };
+  };
+  afterAll(async () => {
+    for (const client of (await opened)?.clients ?? []) client.destroy();
+  });
+  it.each(storeSuite("DynamoDB", open).map(({ title, run }) => [title, run] as const))("%s", (_title, run) => run());
+});
 
 describeRequests(() => server);
 describeErrors(() => server);

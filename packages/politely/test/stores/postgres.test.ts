@@ -2,7 +2,8 @@ import { Client } from "pg";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Cells } from "../../src/stores/cells.js";
-import { postgresCells, postgresTableSql } from "../../src/stores/postgres.js";
+import { postgresCells, postgresStore, postgresTableSql } from "../../src/stores/postgres.js";
+import { storeSuite } from "../../src/testing/storeSuite.js";
 import { type PostgresServer, startPostgres } from "../servers/postgres.js";
 import { cellsSuite } from "./cellsSuite.js";
 import { add, newName, openPlace, type Place, read } from "./postgres/place.js";
@@ -20,6 +21,15 @@ cellsSuite("PostgreSQL with a pool of pg", async () => {
     another: async () => place.cells(),
     close: async () => place[Symbol.asyncDispose](),
   };
+});
+
+describe("PostgreSQL as a store", () => {
+  const open = async () => {
+    const place = await openPlace(server);
+    const another = async () => postgresStore(place.pool(), { table: place.table });
+    return { store: await another(), another, close: async () => place[Symbol.asyncDispose]() };
+  };
+  it.each(storeSuite("PostgreSQL", open).map(({ title, run }) => [title, run] as const))("%s", (_title, run) => run());
 });
 
 cellsSuite("PostgreSQL with a client of pg", async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type SqliteHandle, sqliteCells, sqliteStore } from "../../src/stores/sqlite.js";
+import { storeSuite } from "../../src/testing/storeSuite.js";
 import { cellsSuite } from "./cellsSuite.js";
 import { type CompiledStore, compileStore, runChild } from "./sqlite/childPrograms.js";
 import { temporaryFile } from "./sqlite/temporaryFile.js";
@@ -11,6 +12,18 @@ cellsSuite("SQLite with libsql", async () => {
     another: async () => sqliteCells(file.open()),
     close: async () => file[Symbol.dispose](),
   };
+});
+
+describe("SQLite as a store", () => {
+  const open = async () => {
+    const file = temporaryFile();
+    return {
+      store: sqliteStore(file.open()),
+      another: async () => sqliteStore(file.open()),
+      close: async () => file[Symbol.dispose](),
+    };
+  };
+  it.each(storeSuite("SQLite", open).map(({ title, run }) => [title, run] as const))("%s", (_title, run) => run());
 });
 
 interface BuiltIn {

@@ -17,7 +17,7 @@ export function change(state: KeyState, { pauseUs, reset }: SetOperation, nowUs:
   for (const track of state.tracks) {
     track.sinceUs = sinceUs;
     track.owed = 0;
-    track.owedUs = nowUs;
+    track.owedUs = 0;
     track.logs.forEach((_, index) => {
       track.logs[index] = emptyLog();
     });

@@ -1,6 +1,7 @@
 import { change } from "./change.js";
 import type { KeyState } from "./keyState.js";
 import { look } from "./look.js";
+import { memoText, readMemo } from "./memoText.js";
 import { moveBack } from "./moveBack.js";
 import type { LimitOperation, LookOperation, ReplyTo } from "./operation.js";
 import { record } from "./record.js";
@@ -30,13 +31,13 @@ export function decide<Op extends LimitOperation>(
   if (operation.kind === "look") return look(states, operation, timeUs) as ReplyTo<Op>;
   const [first] = states;
   const memo = first.memos.find(({ asker }) => asker === operation.asker);
-  if (memo !== undefined && memo.sequence >= operation.sequence) return JSON.parse(memo.reply) as ReplyTo<Op>;
+  if (memo !== undefined && memo.sequence >= operation.sequence) return readMemo(memo.reply, operation) as ReplyTo<Op>;
   const reply = carryOut(states, operation, timeUs) as ReplyTo<Op>;
   if (isWorthRemembering(operation, reply)) {
     keep(first.memos, ({ asker, atUs }) => asker !== operation.asker && atUs + MEMO_US > timeUs);
     if (first.memos.length >= MEMOS_MOST) first.memos.shift();
     const { asker, sequence } = operation;
-    first.memos.push({ asker, sequence, atUs: timeUs, reply: JSON.stringify(reply) });
+    first.memos.push({ asker, sequence, atUs: timeUs, reply: memoText(reply) });
   }
   return reply;
 }

@@ -4,7 +4,8 @@ import type { KeyState } from "./keyState.js";
 import type { LookAtKey, LookOperation, LookReply, TakeKey } from "./operation.js";
 import { endLapsedPlaces } from "./places.js";
 import { blocksAt } from "./ready.js";
-import { trackOf } from "./tracks.js";
+import { MISSED_US } from "./take.js";
+import { dropOldTracks, trackOf } from "./tracks.js";
 import { windowsOf } from "./windowLog.js";
 
 /** Says how the keys stand. What it changes in the states is not kept. */
@@ -13,6 +14,7 @@ export function look(states: readonly KeyState[], operation: LookOperation, nowU
     const key = operation.keys[index];
     endLapsedPlaces(state, nowUs);
     trackOf(state, key.ruleId, key.rule, nowUs);
+    dropOldTracks(state, key.ruleId, nowUs);
     return lookAt(state, key, nowUs);
   });
   return { nowUs, keys };
@@ -28,7 +30,7 @@ function lookAt(state: KeyState, key: TakeKey, nowUs: number): LookAtKey {
     starts: state.starts,
     throttled: state.throttled,
     held: state.places.length,
-    waiting: state.line.length,
+    waiting: state.line.filter(({ turnUs }) => turnUs + MISSED_US > nowUs).length,
     cooldownUs: cooldown === undefined ? 0 : Math.max(0, cooldown.untilUs - nowUs),
     owed: rule.rateCount === 0 ? 0 : rateOwedAt(rule.rateCount, track.owed, track.owedUs, nowUs),
     windows: windowsOf(rule.windows).flatMap((window, index) => {

@@ -1,7 +1,7 @@
 import { ALWAYS_US, type KeyState, NEVER_US } from "./keyState.js";
 import { logOf, logPairs } from "./windowLog.js";
 
-/** Moves everything a key remembers back by `byUs`, as if it had happened that much earlier on the clock. */
+/** Moves everything a key remembers back by `byUs`, as if it had happened that much earlier on the clock. The calendar stays where it is. */
 export function moveBack(state: KeyState, byUs: number): void {
   const back = (atUs: number): number => (atUs === NEVER_US || atUs === ALWAYS_US ? atUs : Math.max(0, atUs - byUs));
   // An instant from before the step can no longer be told from a later one, so nothing of that time can be given back.
@@ -21,7 +21,6 @@ export function moveBack(state: KeyState, byUs: number): void {
     track.sinceUs = Math.max(track.sinceUs, sinceUs);
     track.owedUs = back(track.owedUs);
     track.quotaSinceUs = back(track.quotaSinceUs);
-    track.quotaUntilUs = back(track.quotaUntilUs);
     track.logs.forEach((log, index) => {
       track.logs[index] = movedLog(log, back);
     });

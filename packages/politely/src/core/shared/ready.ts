@@ -1,5 +1,5 @@
 import { cooldownReadyAt } from "../cooldown.js";
-import { rateReadyAt } from "../rate.js";
+import { rateOwedAt, rateReadyAt } from "../rate.js";
 import { windowReadyAt } from "../window.js";
 import type { KeyState, Track } from "./keyState.js";
 import { NEVER_US } from "./keyState.js";
@@ -71,12 +71,11 @@ function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, 
     else tell("cooldown", afterHold(readyUs, state, key, nowUs, ahead), false, cooldown.because);
   }
   if (headroom !== undefined && headroom.untilUs > nowUs) {
-    const afterGapUs = lastUs === NEVER_US ? nowUs : lastUs + headroom.gapUs * (1 + ahead);
-    const readyUs = Math.max(headroom.holdUntilUs, afterGapUs);
+    const readyUs = Math.max(headroom.holdUntilUs, afterGap(lastUs, headroom.gapUs, nowUs, ahead));
     const endUs = afterHold(headroom.untilUs, state, key, nowUs, ahead);
     tell("headers", Math.min(endUs, readyUs), false, headroom.because);
   }
-  if (key.slowUs > 0 && lastUs !== NEVER_US) tell("minDelay", lastUs + key.slowUs * (1 + ahead), false, "");
+  if (key.slowUs > 0) tell("minDelay", afterGap(lastUs, key.slowUs, nowUs, ahead), false, "");
   for (const track of state.tracks) trackBlocks(state, track, key, nowUs, ahead, tell);
 }
 
@@ -87,10 +86,13 @@ function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number,
   const freeUs = places.length === 0 ? nowUs : firstFreeUs(state);
   const baseUs = rule.fromAnswer ? Math.max(state.lastUs, state.answeredUs) : state.lastUs;
   if (rule.gapUs > 0 && isPending) tell("minDelay", freeUs + rule.gapUs * (1 + ahead), true, "");
-  else if (rule.gapUs > 0 && baseUs !== NEVER_US) tell("minDelay", baseUs + rule.gapUs * (1 + ahead), false, "");
+  else if (rule.gapUs > 0) tell("minDelay", afterGap(baseUs, rule.gapUs, nowUs, ahead), false, "");
   if (rule.rateCount > 0) {
+    // From now on: a bucket that was idle has saved up no more than its burst for those ahead.
+    const fromUs = Math.max(nowUs, track.owedUs);
+    const owed = rateOwedAt(rule.rateCount, track.owed, track.owedUs, fromUs);
     const room = (rule.burst - key.cost.rate - ahead) * rule.ratePerUs;
-    tell("rate", rateReadyAt(rule.rateCount, track.owed, track.owedUs, room), false, "");
+    tell("rate", rateReadyAt(rule.rateCount, owed, fromUs, room), false, "");
   }
   const pending = rule.fromAnswer ? unitsInFlight(state) : 0;
   windowsOf(rule.windows).forEach((window, index) => {
@@ -109,6 +111,12 @@ function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number,
   if (rule.concurrency > 0 && places.length + ahead >= rule.concurrency) {
     tell("concurrency", Math.max(freeUs, nowUs + 1), true, "");
   }
+}
+
+/** When a gap after `lastUs` allows a start to somebody with so many in front, of whom the first may start now at the earliest. */
+function afterGap(lastUs: number, gapUs: number, nowUs: number, ahead: number): number {
+  const firstUs = lastUs === NEVER_US ? nowUs : Math.max(nowUs, lastUs + gapUs);
+  return firstUs + ahead * gapUs;
 }
 
 /** When a hold is over for somebody with so many in front: these go first, at the pace of the key, so that not all come at once. */
@@ -135,6 +143,5 @@ function firstFreeUs(state: KeyState): number {
 
 /** Looks become rarer the longer nothing has started, so that a long wait is cheap and a short one sharp. */
 function pollAfter(state: KeyState, nowUs: number): number {
-  const sinceUs = state.lastUs === NEVER_US ? 0 : nowUs - state.lastUs;
-  return Math.max(POLL_LEAST_US, Math.min(POLL_MOST_US, Math.ceil(sinceUs / 8)));
+  return Math.max(POLL_LEAST_US, Math.min(POLL_MOST_US, Math.ceil((nowUs - state.lastUs) / 8)));
 }

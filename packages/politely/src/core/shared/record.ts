@@ -1,6 +1,7 @@
 import type { KeyState } from "./keyState.js";
 import type { RecordOperation } from "./operation.js";
-import { countStart, logUnits, trackOf } from "./tracks.js";
+import { endLapsedPlaces } from "./places.js";
+import { countStart, dropOldTracks, logUnits, trackOf } from "./tracks.js";
 
 /** How long the policy of a process that only records counts as used. */
 const RECORDER_LEASE_US = 30_000_000;
@@ -9,8 +10,10 @@ const RECORDER_LEASE_US = 30_000_000;
 export function record(states: readonly KeyState[], operation: RecordOperation, nowUs: number): void {
   states.forEach((state, index) => {
     const key = operation.keys[index];
+    endLapsedPlaces(state, nowUs);
     const own = trackOf(state, key.ruleId, key.rule, nowUs);
     own.usedUs = Math.max(own.usedUs, nowUs + RECORDER_LEASE_US);
+    dropOldTracks(state, key.ruleId, nowUs);
     state.slowUs = Math.max(state.slowUs, key.slowUs);
     for (const ageUs of operation.agesUs) {
       const startedUs = Math.max(0, nowUs - ageUs);

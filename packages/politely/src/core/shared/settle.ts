@@ -59,17 +59,19 @@ function giveBack(
 /** Learns from an answer. Returns the step of the ladder when it made the key cool down, else 0. */
 function hear(state: KeyState, key: SettleKey, operation: SettleOperation, laterUnits: number, nowUs: number): number {
   const { answer } = key;
-  const { startedUs, place } = operation;
+  const { place } = operation;
   const isProbe = state.probe !== "" && state.probe === place;
   const { cooldown } = state;
+  const startedUs = grantedAt(operation);
   if (answer.remaining >= 0) {
     const said = { remaining: answer.remaining, resetUs: answer.resetUs };
-    const next = headroomAfter(state.headroom, said, { startedUs, nowUs, laterUnits });
+    const heard = { startedUs: operation.startedUs, nowUs, laterUnits };
+    const next = headroomAfter(state.headroom, said, heard);
     if (next !== state.headroom) state.headroom = { ...next, because: answer.because };
   }
   if (answer.kind === "rate_limited") state.throttled += 1;
   if (answer.kind === "rate_limited" || answer.kind === "server_error" || answer.kind === "timeout") {
-    return hold(state, key, answer.kind, isProbe, operation, nowUs);
+    return hold(state, key, answer.kind, isProbe, startedUs, nowUs);
   }
   if (cooldown === undefined) return 0;
   if (answer.kind === "success") {
@@ -83,18 +85,22 @@ function hear(state: KeyState, key: SettleKey, operation: SettleOperation, later
   return 0;
 }
 
+/** When a start counts as made, for a cooldown: when it was granted, which may be before its instant, and which its token says. A recorded start has none. */
+function grantedAt({ startedUs, token }: SettleOperation): number {
+  return token === 0 ? startedUs : Math.min(startedUs, token);
+}
+
 function hold(
   state: KeyState,
   key: SettleKey,
   kind: "rate_limited" | "server_error" | "timeout",
   isProbe: boolean,
-  operation: SettleOperation,
+  startedUs: number,
   nowUs: number,
 ): number {
   if (!key.isHeld) return 0;
   const { retryAfterUs, random, because } = key.answer;
   const before = state.cooldown;
-  const { startedUs } = operation;
   const next = afterBadAnswer(before, key, { kind, startedUs, nowUs, retryAfterUs, random, because });
   if (next === undefined || next === before) {
     if (before !== undefined && isProbe) settleProbe(state, before, "done");

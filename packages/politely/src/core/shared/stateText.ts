@@ -74,7 +74,9 @@ type Version1 = readonly [
 function readVersion1(list: Version1): KeyState {
   const [, numbers, pausedUntilUs, cooldown, probe, headroom, tracks, places, line, members, memos] = list;
   const [seenUs, lastUs, answeredUs, units, starts, throttled, token, slowUs] = numbers;
-  if (![...numbers, pausedUntilUs].every(Number.isFinite)) throw new TypeError("a number is missing");
+  if (numbers.length !== 8 || ![...numbers, pausedUntilUs].every(Number.isFinite)) {
+    throw new TypeError("a number is missing");
+  }
   return {
     seenUs,
     lastUs,

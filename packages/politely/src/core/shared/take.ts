@@ -8,7 +8,7 @@ import { countStart, dropOldTracks, keep, trackOf } from "./tracks.js";
 /** A turn that nobody took for this long is for whoever comes. */
 const UNCLAIMED_US = 100_000;
 /** Who has not come for this long after its turn is no longer counted as waiting. */
-const MISSED_US = 1_000_000;
+export const MISSED_US = 1_000_000;
 /** Who comes at its turn still lets those go first who have waited for so much longer and are about to come. */
 const SENIOR_US = 1_000_000;
 /** How long a process counts as part of the fleet after it was seen. */
@@ -106,9 +106,9 @@ function isDue({ turnUs }: Ticket, nowUs: number): boolean {
   return turnUs <= nowUs + POLL_MOST_US && turnUs + UNCLAIMED_US > nowUs;
 }
 
-/** Since when an asker waits. */
+/** Since when an asker waits: not since later than now, as it would seem after the clock was set back. */
 function waitsSince({ joinedUs }: TakeOperation, nowUs: number): number {
-  return joinedUs === 0 ? nowUs : joinedUs;
+  return joinedUs === 0 ? nowUs : Math.min(joinedUs, nowUs);
 }
 
 /** Counts those in the line of a key who came before `sinceUs` and may still take their turn. */

@@ -104,7 +104,7 @@ function newTrack(state: KeyState, ruleId: string, rule: SharedRule, nowUs: numb
     usedUs: nowUs,
     sinceUs: nowUs,
     owed: 0,
-    owedUs: nowUs,
+    owedUs: 0,
     logs: windowsOf(rule.windows).map(emptyLog),
     quotaIndex: NEVER_US,
     quotaUsed: 0,
@@ -127,14 +127,20 @@ function newTrack(state: KeyState, ruleId: string, rule: SharedRule, nowUs: numb
 function inheritDebt(track: Track, { tracks, lastUs }: KeyState, nowUs: number): void {
   const { rule } = track;
   const buckets = tracks.filter((other) => other.rule.rateCount > 0);
-  for (const { owedUs } of buckets) track.owedUs = Math.max(track.owedUs, owedUs);
-  for (const { rule: from, owed, owedUs } of buckets) {
-    const owedThen = rateOwedAt(from.rateCount, owed, owedUs, track.owedUs);
-    track.owed = Math.max(track.owed, owedUnder(owedThen, from, rule));
+  let atUs = nowUs;
+  for (const { owedUs } of buckets) atUs = Math.max(atUs, owedUs);
+  let owed = 0;
+  for (const other of buckets) {
+    const owedThen = rateOwedAt(other.rule.rateCount, other.owed, other.owedUs, atUs);
+    owed = Math.max(owed, owedUnder(owedThen, other.rule, rule));
   }
-  if (buckets.length > 0 || lastUs === NEVER_US) return;
-  track.owedUs = Math.max(nowUs, lastUs);
-  track.owed = rateOwedAt(rule.rateCount, rule.ratePerUs, lastUs, track.owedUs);
+  if (buckets.length === 0 && lastUs !== NEVER_US) {
+    atUs = Math.max(nowUs, lastUs);
+    owed = rateOwedAt(rule.rateCount, rule.ratePerUs, lastUs, atUs);
+  }
+  if (owed === 0) return;
+  track.owed = owed;
+  track.owedUs = atUs;
 }
 
 /** The starts of the longest window there is; without one, the last start. */

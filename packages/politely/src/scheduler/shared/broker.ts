@@ -21,6 +21,12 @@ const WARNED_MOST = 10_000;
 const TURN_MOST_US = 120_000_000;
 /** The shortest time between two questions of a lane. */
 const ASK_LEAST_US = 200;
+/** Two looks for a change that only an answer can bring are at least so many round trips apart. */
+const LOOK_TRIPS = 3;
+/** A start that is not used for so long after its instant goes back: this process stood still, and others have started since. */
+const STALE_US = 100_000;
+/** So do those of an answer that took longer than this, and than four usual ones. */
+const LATE_US = 1_000_000;
 
 /** What a broker works with. */
 export interface BrokerParts extends QuestionParts {
@@ -56,7 +62,12 @@ export class Broker implements Counsel {
     desk.plan = this.questions.planOf(lane);
     if (desk.plan.isFree) return nowUs;
     const run = this.#runFor(desk, cost, nowUs);
-    if (run !== undefined) return run.readyUs;
+    if (run !== undefined) {
+      const wanted = lane.size - desk.left;
+      if (wanted > 0 && cost === ONE && !desk.isAsking && desk.askAtUs <= nowUs)
+        this.#track(this.#ask(desk, cost, wanted));
+      return run.readyUs;
+    }
     if (desk.isAsking) return Number.POSITIVE_INFINITY;
     if (desk.askAtUs > nowUs) return desk.askAtUs;
     this.#track(this.#ask(desk, cost, lane.size));
@@ -77,7 +88,7 @@ export class Broker implements Counsel {
     const desk = aside === undefined ? this.#desks.get(spec.name) : undefined;
     const run = desk?.pocket[0];
     if (desk === undefined || run === undefined) return new SharedPermit(settler, permit, aside);
-    const grant = run.take();
+    const grant = run.take(permit.startedUs);
     if (run.left === 0) desk.pocket.shift();
     if (this.parts.options.isBatch) this.#takeInAdvance(desk, grant.facts.cost, permit.startedUs);
     return new SharedPermit(settler, permit, grant);
@@ -141,7 +152,11 @@ export class Broker implements Counsel {
     const plan = this.questions.planOf(spec);
     const terms = { count: 1, horizonUs: 0, ticket: "", turnUs: 0, joinedUs: 0, hasMore: false, member: "" };
     const taken = await this.questions.take(plan, spec, cost, terms);
-    return taken.reply.starts.length === 0 ? undefined : this.#runOf(spec.key, plan, cost, taken).take();
+    if (taken.reply.starts.length === 0) return undefined;
+    const run = this.#runOf(spec.key, plan, cost, taken);
+    if (!run.isLate) return run.take(run.readyUs);
+    this.#track(this.parts.settler.giveBack(run));
+    return undefined;
   }
 
   #deskOf(lane: LaneSpec): Desk {
@@ -165,9 +180,9 @@ export class Broker implements Counsel {
     }
   }
 
-  /** Taken in advance, and not used in time: it has to be counted anew. */
+  /** Not used in time: it has to be counted anew. */
   #isStale(run: Run, nowUs: number): boolean {
-    return this.parts.options.isBatch && run.readyUs + BATCH_US < nowUs;
+    return run.isLate || run.readyUs + (this.parts.options.isBatch ? BATCH_US : STALE_US) < nowUs;
   }
 
   /** With `batch`: asks for the next starts while the last are being used up fast. */
@@ -205,14 +220,14 @@ export class Broker implements Counsel {
     const { engine } = this.parts;
     desk.isAsking = true;
     const { plan } = desk;
-    const waiting = engine.queue.lanes.get(desk.name)?.size ?? 0;
+    const waiting = (engine.queue.lanes.get(desk.name)?.size ?? 0) - desk.left;
     const count = cost === ONE ? Math.max(1, Math.min(wanted, plan.most)) : 1;
     desk.lastCount = count;
     desk.lastAskUs = engine.nowUs();
     const terms: TakeTerms = {
       count,
       horizonUs: this.questions.horizonUs(),
-      ticket: waiting === 0 && wanted > 1 ? "" : desk.ticket,
+      ticket: waiting <= 0 && wanted > 1 ? "" : desk.ticket,
       turnUs: desk.turnUs,
       joinedUs: desk.joinedUs,
       hasMore: waiting > count,
@@ -268,10 +283,12 @@ export class Broker implements Counsel {
   }
 
   /** The starts of a reply, with the instants of this process at which they may be used: never before the store's. */
-  #runOf(key: string, plan: Plan, cost: LaneCost, { reply, origin, asker }: Taken): Run {
+  #runOf(key: string, plan: Plan, cost: LaneCost, { reply, origin, asker, tookUs }: Taken): Run {
     const isFollowed = plan.isFollowed || reply.stricterAt >= 0;
     const facts: RunFacts = { plan, key, cost, isFollowed, isCooling: reply.isCooling, origin, asker };
-    return new Run(facts, reply.starts, this.parts.engine.nowUs() - reply.nowUs);
+    const isLost = isFollowed && tookUs * 2 > plan.leaseUs;
+    const isLate = isLost || tookUs > Math.max(LATE_US, 4 * this.parts.link.roundTripUs);
+    return new Run(facts, reply.starts, this.parts.engine.nowUs() - reply.nowUs, isLate);
   }
 
   #heard(desk: Desk, taken: Taken, cost: LaneCost): void {
@@ -300,7 +317,11 @@ export class Broker implements Counsel {
     const leadUs = origin === "store" ? this.questions.leadUs() : 0;
     desk.askAtUs = nowUs + Math.max(ASK_LEAST_US, waitUs - leadUs);
     desk.stop = stop;
-    if (isEvent(stop, desk.plan)) this.#await(desk, desk.plan.storeKeys[stop.key]);
+    if (isEvent(stop, desk.plan)) {
+      this.#await(desk, desk.plan.storeKeys[stop.key]);
+      // A store that answers slowly has enough to do: looking for a change more often than it answers would only add to that.
+      desk.askAtUs = Math.max(desk.askAtUs, nowUs + LOOK_TRIPS * this.parts.link.roundTripUs);
+    }
     desk.stopUntilUs = nowUs + Math.max(0, stop.readyUs - reply.nowUs);
   }
 

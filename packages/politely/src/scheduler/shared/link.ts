@@ -1,8 +1,10 @@
+import { MEMO_US } from "../../core/shared/decide.js";
 import type { Operation, ReplyTo, Sender } from "../../core/shared/operation.js";
 import { StoreError } from "../../errors.js";
 import type { Store } from "../../stores/store.js";
 import type { Clock } from "../../types.js";
 import { toUs } from "../instant.js";
+import { AskerNumbers } from "./askers.js";
 
 /** The longest an answer is waited for before the operation is sent again. */
 const PATIENCE_MS = 1_500;
@@ -32,6 +34,14 @@ export interface LinkParts {
 /** Makes an operation for whoever sends it. */
 export type MakeOperation<Op> = (sender: Sender) => Op;
 
+/** An operation that may be sent several times, and counts once. */
+interface Errand<Op extends Operation> {
+  readonly operation: Op;
+  send(): Promise<ReplyTo<Op>>;
+  /** It will not be sent again. */
+  end(): void;
+}
+
 /**
  * The way to the store: sends operations, again when a reply is lost, and knows whether the store is there.
  *
@@ -51,9 +61,8 @@ export class Link {
   #lookMs = LOOK_FIRST_MS;
   #timer: unknown = undefined;
   #awaySinceMs = 0;
-  #lastAsker = 0;
-  readonly #freeAskers: number[] = [];
-  readonly #sequences: number[] = [];
+  #sequence = 0;
+  readonly #askers = new AskerNumbers();
   readonly #later: (() => Promise<unknown>)[] = [];
 
   constructor(readonly parts: LinkParts) {}
@@ -73,25 +82,27 @@ export class Link {
     keys: readonly string[],
     make: MakeOperation<Op>,
   ): Promise<ReplyTo<Op> | undefined> {
+    const errand = this.#errand(keys, make);
+    const { failure } = this;
     try {
-      return await this.send(keys, make);
+      if (failure !== undefined) throw failure;
+      const reply = await errand.send();
+      errand.end();
+      return reply;
     } catch (error) {
-      if (error instanceof StoreError && error.isLasting) this.parts.onLost(keys[0], error.message);
-      else this.keep(() => this.#sendSurely(keys, make));
+      this.#sendLater(keys, errand, failure === undefined, error);
       return undefined;
     }
   }
 
-  /** Something to send first thing when the store is back. */
-  keep(send: () => Promise<unknown>): void {
-    if (this.#isClosed) return;
-    if (this.#later.length >= LATER_MOST) this.#later.shift();
-    this.#later.push(send);
-  }
-
-  /** Sends something for `keep`, whether the store counts as away or not. */
-  sendAnyway<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): Promise<ReplyTo<Op>> {
-    return this.#sendSurely(keys, make);
+  /** Sends an operation first thing when the store is back. It is made then. */
+  keep<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): void {
+    let errand: Errand<Op> | undefined;
+    this.#keep(keys, async () => {
+      errand ??= this.#errand(keys, make);
+      await errand.send();
+      errand.end();
+    });
   }
 
   /** Asks what time it is at the store. */
@@ -107,15 +118,63 @@ export class Link {
   }
 
   async #sendSurely<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): Promise<ReplyTo<Op>> {
-    const asker = this.#freeAskers.pop() ?? this.#lastAsker++;
-    const sequence = (this.#sequences[asker] ?? 0) + 1;
-    this.#sequences[asker] = sequence;
-    const operation = make({ asker: `${this.parts.process}:${asker}`, sequence });
+    const errand = this.#errand(keys, make);
     try {
-      return await this.#sendAgain(keys, operation);
+      return await errand.send();
     } finally {
-      this.#freeAskers.push(asker);
+      errand.end();
     }
+  }
+
+  #errand<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): Errand<Op> {
+    const asker = this.#askers.take(keys[0]);
+    this.#sequence += 1;
+    const sequence = this.#sequence;
+    const operation = make({ asker: `${this.parts.process}:${asker}`, sequence });
+    return {
+      operation,
+      send: () => this.#sendAgain(keys, operation),
+      end: () => this.#askers.give(keys[0], asker),
+    };
+  }
+
+  /**
+   * Keeps an operation that could not be sent, or was and nobody knows whether it arrived.
+   *
+   * The store remembers for a while what it was told, so sending it again is safe. What gives something back is not sent once that
+   * may be forgotten: it must not be given back twice.
+   */
+  #sendLater<Op extends Operation>(
+    keys: readonly string[],
+    errand: Errand<Op>,
+    wasSent: boolean,
+    error: unknown,
+  ): void {
+    if (error instanceof StoreError && error.isLasting) {
+      errand.end();
+      this.parts.onLost(keys[0], error.message);
+      return;
+    }
+    const { clock } = this.parts;
+    const forgottenMs = wasSent ? clock.now() + MEMO_US / 2000 : Number.POSITIVE_INFINITY;
+    this.#keep(keys, async () => {
+      if (clock.now() < forgottenMs || !isGift(errand.operation)) await errand.send();
+      errand.end();
+    });
+  }
+
+  #keep(keys: readonly string[], send: () => Promise<void>): void {
+    if (this.#isClosed) return;
+    if (this.#later.length >= LATER_MOST) this.#later.shift();
+    this.#later.push(async () => {
+      try {
+        await send();
+      } catch (error) {
+        // What the store will never take must not keep everything else from it.
+        if (!(error instanceof StoreError && error.isLasting)) throw error;
+        this.parts.onLost(keys[0], error.message);
+      }
+    });
   }
 
   async #sendAgain<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
@@ -222,6 +281,12 @@ function trial({ asker, sequence }: Sender): {
   readonly reset: "nothing";
 } {
   return { kind: "set", asker, sequence, pauseUs: -1, reset: "nothing" };
+}
+
+/** Whether an operation gives units back. */
+function isGift(operation: Operation): boolean {
+  if (operation.kind !== "settle") return false;
+  return operation.keys.some(({ back }) => back.rate > 0 || back.window > 0 || back.quota > 0);
 }
 
 function unexpected(name: string, cause: unknown): StoreError {

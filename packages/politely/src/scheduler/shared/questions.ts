@@ -10,13 +10,13 @@ import type { Standby } from "./standby.js";
 
 /** Plans that are kept, at most. */
 const PLANS_MOST = 10_000;
-/** Starts are granted ahead by at least and at most this. */
-const HORIZON_LEAST_US = 2_000;
-const HORIZON_MOST_US = 60_000;
+/** Starts are granted ahead by at most this. */
+const HORIZON_US = 50_000;
 /** With `batch`, starts are taken for this long ahead, and used at most this much later. */
 export const BATCH_US = 10_000;
-/** How often a process says that it is there, when it asks anyway. */
-const MEMBER_EVERY_US = 30_000_000;
+/** How often a process says that it is there, when it asks anyway: twice as long after each time, since many may start together. */
+const MEMBER_FIRST_US = 250_000;
+const MEMBER_MOST_US = 30_000_000;
 /** How often the calendar is asked for again when the store says that it is another day. */
 const STALE_MOST = 3;
 
@@ -42,14 +42,16 @@ export interface Taken {
   readonly reply: TakeReply;
   readonly origin: RunFacts["origin"];
   readonly asker: { readonly asker: string; readonly sequence: number };
+  /** How long the answer took, all tries together: at most so old are the starts in it. */
+  readonly tookUs: number;
 }
 
 /** Puts questions to the store, or to what stands in for it while it is away. */
 export class Questions {
   readonly #plans = new Map<string, Plan>();
   readonly #keys = new AskedKeys();
-  /** When this process last said at a key that it is there. */
-  readonly #saidUs = new Map<string, number>();
+  /** When this process is to say at a key again that it is there, and how long after the time before that is. */
+  readonly #says = new Map<string, { readonly atUs: number; readonly afterUs: number }>();
   #away = 0;
 
   constructor(readonly parts: QuestionParts) {}
@@ -83,24 +85,28 @@ export class Questions {
     return this.#keys.of(plan, cost, { wallMs, storeUs, timeline, slowUs });
   }
 
-  /** How far ahead starts may be granted: far enough for the way to the store and back. */
+  /**
+   * How far ahead starts may be granted: far enough that a process which wakes up late, or a store that answers late, does not make
+   * starts late. Less than the time within which everybody has to hear of a 429.
+   */
   horizonUs(): number {
-    if (this.parts.options.isBatch) return BATCH_US;
-    return Math.ceil(Math.max(HORIZON_LEAST_US, Math.min(HORIZON_MOST_US, 1_000 + 3 * this.parts.link.roundTripUs)));
+    return this.parts.options.isBatch ? BATCH_US : HORIZON_US;
   }
 
   /** How long before its turn a lane asks: so that the question is there in time. */
   leadUs(): number {
-    return Math.min(this.horizonUs() - 500, this.parts.link.roundTripUs + 500);
+    const horizonUs = this.horizonUs();
+    return Math.min(horizonUs - 500, Math.max(this.parts.link.roundTripUs + 500, horizonUs / 2));
   }
 
   /** The name of this process when it is time to say at these keys that it is there; else empty. */
   memberName({ storeKeys: [first] }: Plan): string {
     const nowUs = this.parts.engine.nowUs();
-    const saidUs = this.#saidUs.get(first) ?? Number.NEGATIVE_INFINITY;
-    if (nowUs - saidUs < MEMBER_EVERY_US) return "";
-    if (this.#saidUs.size >= PLANS_MOST) this.#saidUs.clear();
-    this.#saidUs.set(first, nowUs);
+    const { atUs, afterUs } = this.#says.get(first) ?? { atUs: nowUs, afterUs: MEMBER_FIRST_US / 2 };
+    if (nowUs < atUs) return "";
+    if (this.#says.size >= PLANS_MOST) this.#says.clear();
+    const nextUs = Math.min(MEMBER_MOST_US, 2 * afterUs);
+    this.#says.set(first, { atUs: nowUs + nextUs, afterUs: nextUs });
     return this.parts.options.process;
   }
 
@@ -111,11 +117,16 @@ export class Questions {
       let sender = { asker: "", sequence: 0 };
       try {
         const keys = await this.keysOf(spec, cost);
+        const askedUs = this.parts.engine.nowUs();
         const reply = await link.send(plan.storeKeys, (by) => {
           sender = by;
           return takeOperation(plan, keys, terms, by);
         });
-        if (!reply.isStalePeriod) return { reply, origin: "store", asker: sender };
+        if (!reply.isStalePeriod) {
+          const nowUs = this.parts.engine.nowUs();
+          standby.recollection.heard(plan, cost, reply, nowUs);
+          return { reply, origin: "store", asker: sender, tookUs: nowUs - askedUs };
+        }
         stale += 1;
         this.#keys.forgetPeriods();
         if (stale > STALE_MOST) throw wrongCalendar(spec.key);
@@ -126,8 +137,9 @@ export class Questions {
         const by = { asker: `${options.process}:away`, sequence: ++this.#away };
         const keys = this.#keys.of(plan, cost, this.#ownContext(spec));
         const operation = takeOperation(plan, keys, terms, by);
-        if (options.outage === "open") return { reply: standby.open(plan, operation), origin: "open", asker: by };
-        return { reply: await standby.share(plan, operation), origin: "share", asker: by };
+        const isOpen = options.outage === "open";
+        const reply = isOpen ? standby.open(plan, operation) : await standby.share(plan, operation);
+        return { reply, origin: isOpen ? "open" : "share", asker: by, tookUs: 0 };
       }
     }
   }

@@ -27,15 +27,21 @@ export interface Grant {
   readonly place: string;
 }
 
+/** A start that is used later than this after its instant puts off those after it, so that they do not bunch up. */
+const BUNCH_US = 10_000;
+
 /** The starts of one reply that are at hand, the first to be used first. */
 export class Run {
   #next = 0;
+  #lateUs = 0;
 
   constructor(
     readonly facts: RunFacts,
     readonly starts: readonly Start[],
     /** From the store's timeline to this process's: such that nothing is used before its instant. */
     readonly offsetUs: number,
+    /** They have been on the way for so long that they are not to be used: a place may be lost, and the starts be too close to others. */
+    readonly isLate: boolean,
   ) {}
 
   get left(): number {
@@ -44,11 +50,12 @@ export class Run {
 
   /** When the next one may be used, on this process's clock. */
   get readyUs(): number {
-    return this.starts[this.#next].startedUs + this.offsetUs;
+    return this.starts[this.#next].startedUs + this.offsetUs + this.#lateUs;
   }
 
-  /** Takes the next one. */
-  take(): Grant {
+  /** Takes the next one, at this instant of this process's clock. */
+  take(nowUs: number): Grant {
+    this.#lateUs += Math.max(0, nowUs - this.readyUs - BUNCH_US);
     const number = this.#next;
     this.#next += 1;
     return { facts: this.facts, start: this.starts[number], place: placeName(this.facts.asker, number) };
@@ -59,7 +66,7 @@ export class Run {
     const count = this.left;
     const first = this.starts[this.#next];
     this.#next = this.starts.length - 1;
-    const last = this.take();
+    const last = this.take(this.readyUs);
     return { grant: { ...last, start: { ...last.start, previousUs: first.previousUs } }, count };
   }
 }

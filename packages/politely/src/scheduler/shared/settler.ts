@@ -31,7 +31,9 @@ export class Settler implements SharedPermitOwner {
 
   begun(permit: SharedPermit): void {
     const { grant } = permit;
-    if (grant?.facts.isFollowed === true && grant.facts.origin === "store") this.parts.renewals.add(permit, grant);
+    if (grant === undefined) return;
+    this.parts.standby.count(grant.facts.plan, 1);
+    if (grant.facts.isFollowed && grant.facts.origin === "store") this.parts.renewals.add(permit, grant);
   }
 
   async settle(permit: SharedPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): Promise<void> {
@@ -43,6 +45,7 @@ export class Settler implements SharedPermitOwner {
     local.release(localOutcome(answer), options);
     this.parts.renewals.remove(permit);
     if (grant === undefined) return;
+    this.parts.standby.count(grant.facts.plan, -1);
     const isNews = grant.facts.isFollowed || cost !== undefined || isNew(answer, grant);
     if (!isNews) return;
     await this.#tell(permit, grant, answer, { cost, isOver: true });
@@ -62,7 +65,7 @@ export class Settler implements SharedPermitOwner {
 
   /** Returns the starts of a run that nobody used: together where only units are counted, one by one where places are. */
   async giveBack(run: Run): Promise<void> {
-    if (run.facts.isFollowed) while (run.left > 0) await this.#giveBack(run.take(), 1);
+    if (run.facts.isFollowed) while (run.left > 0) await this.#giveBack(run.take(run.readyUs), 1);
     else {
       const { grant, count } = run.takeRest();
       await this.#giveBack(grant, count);
@@ -131,7 +134,11 @@ export class Settler implements SharedPermitOwner {
     const reply = await this.parts.link.sendOrKeep(grant.facts.plan.storeKeys, this.#operation(grant, answer, how));
     if (reply === undefined) return;
     reply.cooldownUs.forEach((holdUs, index) => {
-      if (holdUs > 0) this.#announce(grant, index, holdUs, reply.steps[index], answer);
+      if (holdUs <= 0) return;
+      const untilUs = this.parts.engine().nowUs() + holdUs;
+      const hold = { untilUs, kind: "cooldown", because: answer.because, saidUs: reply.nowUs } as const;
+      this.parts.standby.recollection.hold(grant.facts.plan.storeKeys[index], hold);
+      this.#announce(grant, index, holdUs, reply.steps[index], answer);
     });
   }
 

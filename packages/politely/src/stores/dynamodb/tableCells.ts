@@ -31,6 +31,13 @@ interface Job {
 
 /** Pauses after a lost race grow from the first to the second; each is a random part of it. */
 const lostPausesMs = [2, 100] as const;
+/** A process that has just written gives way to others for a random part of so many round trips, */
+const givenWayTrips = 2;
+/** always when others have written something that it saw within this time, and else now and then. */
+const companyMs = 10_000;
+const aloneShare = 1 / 8;
+/** So many names are remembered as just written. */
+const writtenMost = 1_000;
 /** Capacity that is used up comes back more slowly. */
 const throttledPausesMs = [50, 1_000] as const;
 /** Read for its `Date` alone. There is no such item. */
@@ -47,6 +54,12 @@ export class TableCells {
   readonly #turns = new Turns();
   readonly #writer = Array.from(crypto.getRandomValues(new Uint32Array(3)), (word) => word.toString(36)).join("");
   #writes = 0;
+  /** When this process last wrote an item, in milliseconds of its monotonic clock. */
+  readonly #writtenMs = new Map<string, number>();
+  /** How long a write usually takes. */
+  #tripMs = 0;
+  /** When something written by another process was last seen. */
+  #companyAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: TableCellsOptions) {
     this.#remembered = new RememberedCells(options.remember);
@@ -63,10 +76,11 @@ export class TableCells {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), this.options.timeoutMs);
     try {
-      return await this.#turns.take(names, () => {
+      return await this.#turns.take(names, async () => {
+        await this.#giveWay(names);
         const cells = names.map((name) => this.#remembered.get(name));
         const job = { names, cells, isCurrent: false, refusals: 0, lastRefusal: undefined, abortSignal: late.signal };
-        return this.#carryOut(job, change);
+        return await this.#carryOut(job, change);
       });
     } finally {
       clearTimeout(timer);
@@ -92,6 +106,27 @@ export class TableCells {
         await this.#read(job);
       }
     }
+  }
+
+  /**
+   * Waits a little after a write of this process to the same items.
+   *
+   * Whoever writes again at once is always the first to know what is there, and others, who have to lose a race to learn it, would
+   * never win one. Those who do not write one after the other do not wait, and those who are alone seldom do.
+   */
+  async #giveWay(names: readonly string[]): Promise<void> {
+    const lastMs = Math.max(...names.map((name) => this.#writtenMs.get(name) ?? Number.NEGATIVE_INFINITY));
+    const nowMs = performance.now();
+    if (this.#companyAtMs + companyMs < nowMs && Math.random() > aloneShare) return;
+    const waitMs = lastMs + Math.random() * givenWayTrips * this.#tripMs - nowMs;
+    if (waitMs > 0) await pause(waitMs);
+  }
+
+  #wrote(names: readonly string[], sentMs: number): void {
+    const nowMs = performance.now();
+    this.#tripMs += (nowMs - sentMs - this.#tripMs) / 8;
+    if (this.#writtenMs.size >= writtenMost) this.#writtenMs.clear();
+    for (const name of names) this.#writtenMs.set(name, nowMs);
   }
 
   /** Sees to it that the time is known well enough to decide by it. */
@@ -135,12 +170,14 @@ export class TableCells {
     });
     const options = { abortSignal: job.abortSignal };
     const [only] = steps;
+    const sentMs = performance.now();
     const answer = await this.#ask(job, () =>
       steps.length === 1 && only.Put !== undefined
         ? client.putItem(only.Put, options)
         : client.transactWriteItems({ TransactItems: steps, ClientRequestToken: version }, options),
     );
     if (answer === undefined) return;
+    this.#wrote(job.names, sentMs);
     for (const [index, cell] of written) this.#see(job, index, cell);
   }
 
@@ -167,6 +204,7 @@ export class TableCells {
 
   #see(job: Job, index: number, cell: StoredCell | undefined): void {
     job.cells[index] = cell;
+    if (cell !== undefined && !cell.version.startsWith(this.#writer)) this.#companyAtMs = performance.now();
     this.#remembered.set(job.names[index], cell);
   }
 

@@ -1,0 +1,2 @@
+export { cellStore } from "./cellStore.js";
+export type { CellChange, Cells, CellWrite, ChangeCells } from "./cells.js";
