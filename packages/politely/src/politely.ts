@@ -39,6 +39,11 @@ export function limit(limits: Limits, options?: LimiterOptions | SharedOptions):
   let next = limits;
   const compile = (): CompiledPolicy => compileKeyPolicy(next, KEY);
   if (isShared(options)) {
+    if (options.name === undefined || options.name === "") {
+      throw new TypeError(
+        'limit with a store needs a name: all with the same name share one key. Write { store, name: "mail" }.',
+      );
+    }
     const shared = shareLimiter(options, (own, counsel) => makeLimiter(compile(), compile, own, counsel));
     const keyLimiter = new StoreKeyLimiter(shared, KEY, (changed) => {
       next = changed;

@@ -31,8 +31,10 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
     if (made.engine === undefined) throw new Error("The engine is made before anything asks for it.");
     return made.engine;
   };
-  const onOutage = (message: string): void =>
+  const onOutage = (message: string, isAway: boolean): void => {
     engine().emit(() => ({ type: "outage", key: "*", atMs: engine().nowUs() / 1000, message }));
+    if (!isAway) broker?.storeIsBack();
+  };
   const onLost = (key: string, message: string): void =>
     engine().emit(() => ({ type: "warn", key, atMs: engine().nowUs() / 1000, message }));
   const link = new Link({ store, clock, process, onOutage, onLost });
@@ -41,13 +43,22 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
     link,
     () => engine().nowUs(),
   );
-  const renewals = new Renewals(clock, link, ({ key }, heldMs) => {
+  const renewals = new Renewals(clock, link, (permit, heldMs) => {
+    const { key } = permit;
+    settler.lapse(permit);
     const message = `a permit lost its place in the store after ${Math.round(heldMs)} ms: it was held for maxHold, or the store heard nothing of this process for permitTtl`;
     const atMs = engine().nowUs() / 1000;
     engine().emit(() => ({ type: "expire", key, atMs, what: "permit", afterMs: heldMs }));
     engine().emit(() => ({ type: "warn", key, atMs, message }));
   });
-  const settler = new Settler({ engine, link, standby, renewals, onFreed: (keys) => broker?.freed(keys) });
+  const settler: Settler = new Settler({
+    engine,
+    link,
+    standby,
+    renewals,
+    onFreed: (keys) => broker?.freed(keys),
+    track: (work) => broker?.track(work),
+  });
   const front = makeFront({ ...own, clock }, (made_) => {
     made.engine = made_;
     broker = new Broker({ engine: made_, link, standby, settler, options: { outage, isBatch: batch, process, name } });

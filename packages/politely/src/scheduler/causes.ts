@@ -25,13 +25,13 @@ export const NOBODY: Ahead = { requests: 0, units: { rate: 0, window: 0, quota: 
  * The instants are exact when nobody is ahead and no answer is waited for; otherwise they are lower bounds.
  */
 export function slotCauses(ledger: Ledger, slot: number, cost: Cost, ahead: Ahead, nowUs: number): SlotCause[] {
-  const { rule, isFollowed } = ledger.profileOf(slot);
+  const { rule, isFollowed, isOff } = ledger.profileOf(slot);
   const causes: SlotCause[] = [];
   const add = (limit: LimitKind, atUs: number, isAwaiting = false, windowIndex = 0): void => {
     if (atUs > nowUs || isAwaiting) causes.push({ limit, atUs: Math.max(atUs, nowUs), windowIndex });
   };
   add("pause", ledger.pauses.get(slot) ?? nowUs);
-  if (!rule.enabled) return causes;
+  if (isOff) return causes;
   if (isFollowed) ledger.lapse(slot, nowUs);
   const cooldown = ledger.cooldowns.get(slot);
   if (cooldown !== undefined) {

@@ -95,12 +95,12 @@ export class Ledger {
 
   /** When a start of that cost is possible at this key; at or before `nowUs` means now. Sets `binding`. */
   readyAt(slot: number, cost: Cost, nowUs: number): number {
-    const { rule, isFollowed } = this.profileOf(slot);
+    const { rule, isFollowed, isOff } = this.profileOf(slot);
     let at = nowUs;
     this.binding = undefined;
     this.slackUs = 0;
     if (this.slab.hasFlag(slot, HAS_PAUSE)) at = this.#later(at, this.#pauseAt(slot, nowUs), "pause");
-    if (!rule.enabled) return at;
+    if (isOff) return at;
     if (isFollowed) this.lapse(slot, nowUs);
     if (this.slab.hasFlag(slot, HAS_COOLDOWN)) at = this.#later(at, this.cooldownAt(slot), this.#cooldownKind(slot));
     if (this.slab.hasFlag(slot, HAS_SLOWDOWN)) {

@@ -201,11 +201,7 @@ export class LocalLimiter implements Limiter {
   pause(target?: Target, duration?: Duration): void {
     const engine = this.#engine;
     const nowUs = engine.nowUs();
-    if (typeof target === "string" && /^[\d.]+ ?(ms|s|m|min|h|d)$/.test(target)) {
-      throw new TypeError(
-        `pause("${target}") names a host. To hold everything for a while, write pause(undefined, "${target}").`,
-      );
-    }
+    checkPaused(target);
     const untilUs = duration === undefined ? Number.POSITIVE_INFINITY : nowUs + this.parts.readPause(duration);
     let key = "*";
     if (target === undefined) {
@@ -362,6 +358,14 @@ export class LocalLimiter implements Limiter {
     if (what !== "pacing") books.clear(slot, ledger.inFlight(slot, nowUs), nowUs);
     queue.touch(slot);
   }
+}
+
+/** Refuses a length of time where a host is meant. */
+export function checkPaused(target: Target | undefined): void {
+  if (typeof target !== "string" || !/^[\d.]+ ?(ms|s|m|min|h|d)$/.test(target)) return;
+  throw new TypeError(
+    `pause("${target}") names a host. To hold everything for a while, write pause(undefined, "${target}").`,
+  );
 }
 
 /** The rows that belong to a target alone: all but what is over everything. */

@@ -7,6 +7,8 @@ export interface Profile {
   readonly isSimple: boolean;
   /** Every permit is followed until its release: concurrency, or counting from the answer. */
   readonly isFollowed: boolean;
+  /** Neither limits nor answers hold it here, nor anything else but a pause. */
+  readonly isOff: boolean;
   readonly gapUs: number;
   readonly rateCount: number;
   readonly ratePerUs: number;
@@ -25,6 +27,7 @@ export function profileOf(rule: Rule): Profile {
     rule,
     isSimple: rule.windows.length === 0 && rule.quota === undefined && !isFollowed,
     isFollowed,
+    isOff: !rule.enabled,
     gapUs: rule.gapUs,
     rateCount: rule.rateCount,
     ratePerUs: rule.ratePerUs,
@@ -53,7 +56,8 @@ export function sharedProfileOf(rule: Rule): Profile {
     concurrency: Number.POSITIVE_INFINITY,
     fromAnswer: false,
   };
-  return { ...profileOf(unbound), rateMost, windowMost, quotaMost };
+  // What robots.txt or `adaptive` ask is kept here all the same.
+  return { ...profileOf(unbound), isOff: !rule.enabled, rateMost, windowMost, quotaMost };
 }
 
 /** Profiles by number, one per rule. */

@@ -18,6 +18,6 @@ describe("an adapter with a limiter that has a store", () => {
     const other = politely(policy, { store });
     expect((await other.explain(site.url)).causes[0]).toMatchObject({ limit: "cooldown" });
     await Promise.all([limiter.close(), other.close()]);
-    expect(() => politeAxios(axios.create(), limit({ rate: "1/s" }, { store }))).not.toThrow();
+    expect(() => politeAxios(axios.create(), limit({ rate: "1/s" }, { store, name: "one" }))).not.toThrow();
   });
 });

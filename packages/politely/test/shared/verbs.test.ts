@@ -175,7 +175,7 @@ describe("a limiter with a store", () => {
 
   it("runs and wraps, and gives one key the same verbs", async () => {
     const fleet = new Fleet();
-    const one = limit({ rate: "1/s" }, { store: fleet.store, clock: fleet.clock });
+    const one = limit({ rate: "1/s" }, { store: fleet.store, clock: fleet.clock, name: "one" });
     expect(await fleet.now(one.run((permit) => permit.key))).toBe("limit");
     const work = one.wrap((value: number) => value + 1)(1);
     await fleet.clock.advance(1_100);

@@ -4,14 +4,16 @@ import type { LimitKind } from "../../observe/types.js";
 import type { Permit } from "../../types.js";
 import type { Answer } from "../answers.js";
 import type { Counsel, Outlook } from "../counsel.js";
-import { costAt, type Lane, type LaneCost, type LaneSpec } from "../lane.js";
-import { type Cost, ONE } from "../ledger.js";
+import type { Lane, LaneCost, LaneSpec } from "../lane.js";
+import { ONE } from "../ledger.js";
 import type { HeldPermit } from "../permit.js";
 import type { TakeTerms } from "./askFor.js";
+import { Awaiting } from "./awaiting.js";
 import { Desk } from "./desk.js";
-import { type Plan, storeName } from "./plan.js";
-import { BATCH_US, type QuestionParts, Questions, type Taken } from "./questions.js";
+import { isSamePlan, type Plan, storeName } from "./plan.js";
+import { BATCH_US, HORIZON_US, type QuestionParts, Questions, type Taken } from "./questions.js";
 import { type Grant, Run, type RunFacts } from "./run.js";
+import { isSameCost } from "./sameCost.js";
 import type { Settler } from "./settler.js";
 import { SharedPermit } from "./sharedPermit.js";
 
@@ -46,7 +48,7 @@ export class Broker implements Counsel {
   #aside: Grant | undefined = undefined;
   #sweep: unknown = undefined;
   /** Lanes that wait, by the key that stops them. */
-  readonly #awaiting = new Map<string, Set<Desk>>();
+  readonly #awaiting = new Awaiting();
   /** Asks under way and starts at hand: what a process has to wait for before it ends well. */
   #pending = new Set<Promise<unknown>>();
 
@@ -65,12 +67,12 @@ export class Broker implements Counsel {
     if (run !== undefined) {
       const wanted = lane.size - desk.left;
       if (wanted > 0 && cost === ONE && !desk.isAsking && desk.askAtUs <= nowUs)
-        this.#track(this.#ask(desk, cost, wanted));
+        this.track(this.#ask(desk, cost, wanted));
       return run.readyUs;
     }
     if (desk.isAsking) return Number.POSITIVE_INFINITY;
     if (desk.askAtUs > nowUs) return desk.askAtUs;
-    this.#track(this.#ask(desk, cost, lane.size));
+    this.track(this.#ask(desk, cost, lane.size));
     return Number.POSITIVE_INFINITY;
   }
 
@@ -102,13 +104,18 @@ export class Broker implements Counsel {
     return engine.grantNow(spec, cost, nowUs, nowUs);
   }
 
-  /** Counts a start made without asking, and tells its answer. */
+  /** Counts a start made without asking, and tells its answer: now, or when the store is back. */
   async record(spec: LaneSpec, answer: Answer, ageUs: number): Promise<void> {
     const plan = this.questions.planOf(spec);
-    const keys = await this.questions.keysOf(spec, ONE);
-    const { link, settler } = this.parts;
-    const reply = await link.sendOrKeep(plan.storeKeys, (by) => ({ kind: "record", ...by, keys, agesUs: [ageUs] }));
-    if (reply !== undefined) await settler.tellRecorded(plan, spec.key, answer, reply.nowUs - ageUs);
+    const { link, settler, engine } = this.parts;
+    const startedUs = engine.nowUs() - ageUs;
+    const told = await link.sendOrKeep(plan.storeKeys, (by) => ({
+      kind: "record",
+      ...by,
+      keys: this.questions.keysNow(spec, ONE),
+      agesUs: [engine.nowUs() - startedUs],
+    }));
+    await settler.tellRecorded(plan, spec.key, answer, { startedUs, isTold: told !== undefined });
   }
 
   /** The store's names of all keys that this process knows. */
@@ -129,8 +136,15 @@ export class Broker implements Counsel {
   outlook(spec: LaneSpec, nowUs: number): Outlook | undefined {
     const desk = this.#desks.get(spec.name);
     const { stop, stopUntilUs } = desk ?? {};
-    if (stop === undefined || stopUntilUs === undefined || stopUntilUs <= nowUs) return undefined;
+    if (stop === undefined || stopUntilUs === undefined || stopUntilUs <= nowUs) return this.#heldUntil(spec, nowUs);
     return { limit: stop.kind as LimitKind, index: stop.key, atUs: stopUntilUs, because: stop.because };
+  }
+
+  /** What this process has heard to hold the keys of a lane that nobody waits in. */
+  #heldUntil(spec: LaneSpec, nowUs: number): Outlook | undefined {
+    const { hold, index } = this.parts.standby.recollection.holdOf(this.questions.planOf(spec), nowUs) ?? {};
+    if (hold === undefined || index === undefined) return undefined;
+    return { limit: hold.kind, index, atUs: hold.untilUs, because: hold.because };
   }
 
   /** The policy has changed: what was worked out from the old one is forgotten. */
@@ -143,19 +157,21 @@ export class Broker implements Counsel {
     for (const desk of Array.from(this.#desks.values())) if (!desk.isAsking) this.#close(desk);
     while (this.#pending.size > 0) await Promise.all(this.#pending);
     if (this.#sweep !== undefined) this.parts.engine.clock.clearTimer(this.#sweep);
+    // Places of permits that are still in flight are renewed until these are back.
     this.parts.link.close();
-    this.parts.settler.parts.renewals.close();
   }
 
   /** Asks for one start now, without waiting for it; undefined when there is none. Rejects as the outage policy says. */
   async takeNow(spec: LaneSpec, cost: LaneCost): Promise<Grant | undefined> {
     const plan = this.questions.planOf(spec);
-    const terms = { count: 1, horizonUs: 0, ticket: "", turnUs: 0, joinedUs: 0, hasMore: false, member: "" };
-    const taken = await this.questions.take(plan, spec, cost, terms);
+    const terms = { count: 1, horizonUs: 0, ticket: "", turnUs: 0, joinedUs: 0, hasMore: false };
+    const member = this.questions.memberName(plan);
+    const taken = await this.questions.take(plan, spec, cost, { ...terms, member });
+    if (taken.reply.fleet > 0) this.parts.standby.learn(plan, taken.reply.fleet);
     if (taken.reply.starts.length === 0) return undefined;
     const run = this.#runOf(spec.key, plan, cost, taken);
     if (!run.isLate) return run.take(run.readyUs);
-    this.#track(this.parts.settler.giveBack(run));
+    this.track(this.parts.settler.giveBack(run));
     return undefined;
   }
 
@@ -176,7 +192,7 @@ export class Broker implements Counsel {
       if (run === undefined) return undefined;
       if (isSameCost(run.facts.cost, cost) && !this.#isStale(run, nowUs)) return run;
       desk.pocket.shift();
-      this.#track(this.parts.settler.giveBack(run));
+      this.track(this.parts.settler.giveBack(run));
     }
   }
 
@@ -190,7 +206,7 @@ export class Broker implements Counsel {
     this.#sweepLater();
     if (desk.isAsking || desk.lastCount < 2 || desk.left * 2 > desk.lastCount || desk.isInLine) return;
     if (nowUs - desk.lastAskUs > 2 * BATCH_US || cost !== ONE) return;
-    this.#track(this.#ask(desk, cost, 2 * desk.lastCount));
+    this.track(this.#ask(desk, cost, 2 * desk.lastCount));
   }
 
   /** Gives back what was taken in advance and not used. */
@@ -202,7 +218,7 @@ export class Broker implements Counsel {
       const nowUs = this.parts.engine.nowUs();
       let isBusy = false;
       for (const desk of Array.from(this.#desks.values())) {
-        this.#runFor(desk, ONE, nowUs);
+        this.#runFor(desk, desk.pocket[0]?.facts.cost ?? ONE, nowUs);
         this.#closeIfEmpty(desk);
         isBusy ||= desk.left > 0;
       }
@@ -226,7 +242,7 @@ export class Broker implements Counsel {
     desk.lastAskUs = engine.nowUs();
     const terms: TakeTerms = {
       count,
-      horizonUs: this.questions.horizonUs(),
+      horizonUs: HORIZON_US,
       ticket: waiting <= 0 && wanted > 1 ? "" : desk.ticket,
       turnUs: desk.turnUs,
       joinedUs: desk.joinedUs,
@@ -236,7 +252,8 @@ export class Broker implements Counsel {
     try {
       const taken = await this.questions.take(plan, desk.spec, cost, terms);
       desk.isAsking = false;
-      this.#heard(desk, taken, cost);
+      if (isSamePlan(plan, desk.plan)) this.#heard(desk, taken, cost);
+      else this.#dropAnswer(desk, plan, taken, cost);
     } catch (error) {
       desk.isAsking = false;
       desk.leaveLine();
@@ -245,6 +262,23 @@ export class Broker implements Counsel {
     const lane = engine.queue.lanes.get(desk.name);
     if (lane === undefined) this.#closeIfEmpty(desk);
     else this.#wake(desk, lane);
+  }
+
+  /** The policy has changed while this was asked: what was granted by the old one goes back, and the question is asked anew. */
+  #dropAnswer(desk: Desk, plan: Plan, taken: Taken, cost: LaneCost): void {
+    desk.leaveLine();
+    if (taken.reply.starts.length === 0) return;
+    this.track(this.parts.settler.giveBack(this.#runOf(desk.spec.key, plan, cost, taken)));
+  }
+
+  /** The store is back: who was told to wait by what stood in for it asks again. */
+  storeIsBack(): void {
+    for (const desk of Array.from(this.#desks.values())) {
+      const lane = this.parts.engine.queue.lanes.get(desk.name);
+      if (!desk.isByStandby || desk.isAsking || lane === undefined) continue;
+      desk.leaveLine();
+      this.#wake(desk, lane);
+    }
   }
 
   #wake(desk: Desk, lane: Lane): void {
@@ -257,29 +291,12 @@ export class Broker implements Counsel {
   /** Something was given back at these keys: who waits there in this process asks at once. */
   freed(storeKeys: readonly string[]): void {
     for (const storeKey of storeKeys) {
-      for (const desk of Array.from(this.#awaiting.get(storeKey) ?? [])) {
-        this.#stopAwaiting(desk);
+      for (const desk of this.#awaiting.take(storeKey)) {
         desk.askAtUs = Number.NEGATIVE_INFINITY;
         const lane = this.parts.engine.queue.lanes.get(desk.name);
         if (lane !== undefined && !desk.isAsking) this.#wake(desk, lane);
       }
     }
-  }
-
-  /** Remembers at which key a lane waits, as long as it does. */
-  #await(desk: Desk, storeKey: string): void {
-    this.#stopAwaiting(desk);
-    desk.awaits = storeKey;
-    const desks = this.#awaiting.get(storeKey) ?? new Set();
-    desks.add(desk);
-    this.#awaiting.set(storeKey, desks);
-  }
-
-  #stopAwaiting(desk: Desk): void {
-    const desks = this.#awaiting.get(desk.awaits);
-    desks?.delete(desk);
-    if (desks?.size === 0) this.#awaiting.delete(desk.awaits);
-    desk.awaits = "";
   }
 
   /** The starts of a reply, with the instants of this process at which they may be used: never before the store's. */
@@ -298,9 +315,10 @@ export class Broker implements Counsel {
     if (reply.starts.length > 0) desk.pocket.push(this.#runOf(desk.spec.key, desk.plan, cost, taken));
     if (this.parts.options.isBatch) this.#sweepLater();
     const { stop } = reply;
-    this.#stopAwaiting(desk);
+    this.#awaiting.remove(desk);
     if (reply.stricterAt >= 0) this.#warnStricter(desk.plan.storeKeys[reply.stricterAt]);
-    if (stop === undefined || taken.origin !== "store") {
+    desk.isByStandby = taken.origin !== "store";
+    if (stop === undefined || desk.isByStandby) {
       desk.leaveLine();
       if (stop !== undefined) this.#wait(desk, taken, nowUs);
       return;
@@ -313,12 +331,13 @@ export class Broker implements Counsel {
   #wait(desk: Desk, { reply, origin }: Taken, nowUs: number): void {
     const { stop } = reply;
     if (stop === undefined) return;
-    const waitUs = Math.min(TURN_MOST_US, stop.turnUs - reply.nowUs);
+    const toldUs = stop.turnUs - reply.nowUs;
+    const waitUs = Math.min(toldUs, Math.max(TURN_MOST_US, toldUs / 2));
     const leadUs = origin === "store" ? this.questions.leadUs() : 0;
     desk.askAtUs = nowUs + Math.max(ASK_LEAST_US, waitUs - leadUs);
     desk.stop = stop;
     if (isEvent(stop, desk.plan)) {
-      this.#await(desk, desk.plan.storeKeys[stop.key]);
+      this.#awaiting.add(desk, desk.plan.storeKeys[stop.key]);
       // A store that answers slowly has enough to do: looking for a change more often than it answers would only add to that.
       desk.askAtUs = Math.max(desk.askAtUs, nowUs + LOOK_TRIPS * this.parts.link.roundTripUs);
     }
@@ -338,12 +357,12 @@ export class Broker implements Counsel {
   #close(desk: Desk): void {
     if (desk.isAsking) return;
     if (this.#desks.get(desk.name) === desk) this.#desks.delete(desk.name);
-    this.#stopAwaiting(desk);
-    for (const run of desk.pocket.splice(0)) this.#track(this.parts.settler.giveBack(run));
+    this.#awaiting.remove(desk);
+    for (const run of desk.pocket.splice(0)) this.track(this.parts.settler.giveBack(run));
     const { link } = this.parts;
     if (!desk.isInLine || link.isAway) return;
     const { ticket, plan } = desk;
-    this.#track(link.send(plan.storeKeys, (by) => ({ kind: "leave", ...by, ticket })));
+    this.track(link.send(plan.storeKeys, (by) => ({ kind: "leave", ...by, ticket })));
   }
 
   #warnStricter(storeKey: string): void {
@@ -355,27 +374,14 @@ export class Broker implements Counsel {
     engine.emit(() => ({ type: "warn", key: storeKey, atMs: engine.nowUs() / 1000, message }));
   }
 
-  /** Remembers work under way. It reports its failures itself. */
-  #track(work: Promise<unknown>): void {
+  /** Remembers work under way, which `close` waits for. It reports its failures itself. */
+  track(work: Promise<unknown>): void {
     const settled: Promise<void> = work.then(
       () => void this.#pending.delete(settled),
       () => void this.#pending.delete(settled),
     );
     this.#pending.add(settled);
   }
-}
-
-function isSameCost(one: LaneCost, other: LaneCost): boolean {
-  if (one === other) return true;
-  const count = Math.max(Array.isArray(one) ? one.length : 1, Array.isArray(other) ? other.length : 1);
-  for (let index = 0; index < count; index++) {
-    if (!isEqual(costAt(one, index), costAt(other, index))) return false;
-  }
-  return true;
-}
-
-function isEqual(one: Cost, other: Cost): boolean {
-  return one.rate === other.rate && one.window === other.window && one.quota === other.quota;
 }
 
 /** Whether an answer or a release may end what stops a lane. */

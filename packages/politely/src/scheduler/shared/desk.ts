@@ -16,6 +16,8 @@ export class Desk {
   stop: Stop | undefined = undefined;
   /** The instant of this process's clock at which the stop is over, at the earliest. */
   stopUntilUs = Number.NEGATIVE_INFINITY;
+  /** What it was last told came from what stands in for the store. */
+  isByStandby = false;
   /** The key whose change it wants to hear of; empty when it does not wait. */
   awaits = "";
   /** How many starts the last question was for, and when it was asked. */

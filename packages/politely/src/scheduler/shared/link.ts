@@ -110,9 +110,12 @@ export class Link {
     if (this.offsetUs === undefined) await this.send([TRIAL_KEY], trial);
   }
 
+  /** Ends the looks at a store that is away. What it could not be told is lost, and said. */
   close(): void {
     this.#isClosed = true;
-    this.#later.length = 0;
+    const lost = this.#later.splice(0).length;
+    if (lost > 0)
+      this.parts.onLost("*", `${lost} operations could not be told to ${this.parts.store.name} before the end`);
     if (this.#timer !== undefined) this.parts.clock.clearTimer(this.#timer);
     this.#timer = undefined;
   }
@@ -258,10 +261,8 @@ export class Link {
   async #look(): Promise<void> {
     try {
       await this.#sendOnce([TRIAL_KEY], trial({ asker: `${this.parts.process}:trial`, sequence: 1 }));
-      while (this.#later.length > 0) {
-        await this.#later[0]();
-        this.#later.shift();
-      }
+      // What comes meanwhile is told afterwards: otherwise a busy process would never be done.
+      await this.#tellMissed(this.#later.length);
     } catch {
       this.#lookLater();
       return;
@@ -270,6 +271,16 @@ export class Link {
     this.failure = undefined;
     const awayMs = Math.round(this.parts.clock.now() - this.#awaySinceMs);
     this.parts.onOutage(`${this.parts.store.name} is back after ${awayMs} ms`, false);
+    // When this fails the store is away again, and what is left is told the next time.
+    await this.#tellMissed(LATER_MOST).catch(() => undefined);
+  }
+
+  /** Tells the store what it has missed, at most so much of it. */
+  async #tellMissed(count: number): Promise<void> {
+    for (let told = 0; told < count && this.#later.length > 0; told++) {
+      await this.#later[0]();
+      this.#later.shift();
+    }
   }
 }
 

@@ -99,3 +99,12 @@ function batchMost(keys: readonly PlanKey[]): number {
   }
   return Math.max(1, Math.floor(most));
 }
+
+/** Whether two plans ask the same keys for the same. */
+export function isSamePlan(one: Plan, other: Plan): boolean {
+  if (one === other) return true;
+  if (one.keys.length !== other.keys.length) return false;
+  return one.keys.every(
+    ({ ruleId }, index) => ruleId === other.keys[index].ruleId && one.storeKeys[index] === other.storeKeys[index],
+  );
+}

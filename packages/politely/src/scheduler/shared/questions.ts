@@ -10,9 +10,12 @@ import type { Standby } from "./standby.js";
 
 /** Plans that are kept, at most. */
 const PLANS_MOST = 10_000;
-/** Starts are granted ahead by at most this. */
-const HORIZON_US = 50_000;
-/** With `batch`, starts are taken for this long ahead, and used at most this much later. */
+/**
+ * Starts are granted ahead by at most this: far enough that a process which wakes up late, or a store that answers late, does not make
+ * them late, and less than the time within which everybody has to hear of a 429.
+ */
+export const HORIZON_US = 50_000;
+/** With `batch`, so much of the rate is taken at a time, and used at most this much later than it was granted for. */
 export const BATCH_US = 10_000;
 /** How often a process says that it is there, when it asks anyway: twice as long after each time, since many may start together. */
 const MEMBER_FIRST_US = 250_000;
@@ -74,9 +77,14 @@ export class Questions {
 
   /** The keys of a lane, in the form that stores take. */
   async keysOf(spec: LaneSpec, cost: LaneCost): Promise<ReturnType<AskedKeys["of"]>> {
+    if (this.planOf(spec).hasQuota) await this.parts.link.meet();
+    return this.keysNow(spec, cost);
+  }
+
+  /** The same, as far as the store's time is known already. */
+  keysNow(spec: LaneSpec, cost: LaneCost): ReturnType<AskedKeys["of"]> {
     const plan = this.planOf(spec);
     const { engine, link } = this.parts;
-    if (plan.hasQuota) await link.meet();
     const storeUs = engine.nowUs() + (link.offsetUs ?? 0);
     const { timeline } = link.parts.store;
     const isEpoch = timeline === "epoch" && link.offsetUs !== undefined;
@@ -85,18 +93,9 @@ export class Questions {
     return this.#keys.of(plan, cost, { wallMs, storeUs, timeline, slowUs });
   }
 
-  /**
-   * How far ahead starts may be granted: far enough that a process which wakes up late, or a store that answers late, does not make
-   * starts late. Less than the time within which everybody has to hear of a 429.
-   */
-  horizonUs(): number {
-    return this.parts.options.isBatch ? BATCH_US : HORIZON_US;
-  }
-
   /** How long before its turn a lane asks: so that the question is there in time. */
   leadUs(): number {
-    const horizonUs = this.horizonUs();
-    return Math.min(horizonUs - 500, Math.max(this.parts.link.roundTripUs + 500, horizonUs / 2));
+    return Math.min(HORIZON_US - 500, Math.max(this.parts.link.roundTripUs + 500, HORIZON_US / 2));
   }
 
   /** The name of this process when it is time to say at these keys that it is there; else empty. */
@@ -138,7 +137,8 @@ export class Questions {
         const keys = this.#keys.of(plan, cost, this.#ownContext(spec));
         const operation = takeOperation(plan, keys, terms, by);
         const isOpen = options.outage === "open";
-        const reply = isOpen ? standby.open(plan, operation) : await standby.share(plan, operation);
+        const note = { plan, cost, keysNow: () => this.keysNow(spec, cost) };
+        const reply = isOpen ? standby.open(note, operation) : await standby.share(note, operation);
         return { reply, origin: isOpen ? "open" : "share", asker: by, tookUs: 0 };
       }
     }

@@ -1,5 +1,6 @@
 import type { TakeReply } from "../../core/shared/operation.js";
-import type { LaneCost } from "../lane.js";
+import { costAt, type LaneCost } from "../lane.js";
+import type { Cost } from "../ledger.js";
 import type { Plan } from "./plan.js";
 
 /** Lanes and keys of which something is remembered, at most; of more, those longest known are forgotten. */
@@ -15,7 +16,7 @@ const HOLDS: readonly string[] = ["cooldown", "headers", "pause", "quota"];
 export interface RecentStarts {
   readonly atUs: number;
   readonly count: number;
-  readonly cost: LaneCost;
+  readonly cost: Cost;
 }
 
 /** A key that is to be left alone for a while. */
@@ -40,7 +41,9 @@ export class Recollection {
   heard(plan: Plan, cost: LaneCost, { nowUs: saidUs, starts, stop }: TakeReply, nowUs: number): void {
     const { storeKeys } = plan;
     if (starts.length > 0) {
-      this.#note(plan, { atUs: nowUs, count: starts.length, cost });
+      storeKeys.forEach((key, index) => {
+        this.#note(key, plan, { atUs: nowUs, count: starts.length, cost: costAt(cost, index) });
+      });
       // Whoever starts is not held: what was known is over, or somebody ended it.
       for (const key of storeKeys) if ((this.#holds.get(key)?.saidUs ?? saidUs) < saidUs) this.#holds.delete(key);
     }
@@ -68,16 +71,14 @@ export class Recollection {
     return found;
   }
 
-  /** Gives the starts of a lane that are remembered, the oldest first, and forgets them. */
-  takeStarts({ storeKeys }: Plan): readonly RecentStarts[] {
-    const name = storeKeys.join("\n");
-    const starts = this.#starts.get(name) ?? [];
-    this.#starts.delete(name);
+  /** Gives the starts at a key that are remembered, the oldest first, and forgets them. */
+  takeStarts(storeKey: string): readonly RecentStarts[] {
+    const starts = this.#starts.get(storeKey) ?? [];
+    this.#starts.delete(storeKey);
     return starts;
   }
 
-  #note(plan: Plan, starts: RecentStarts): void {
-    const name = plan.storeKeys.join("\n");
+  #note(name: string, plan: Plan, starts: RecentStarts): void {
     let known = this.#starts.get(name);
     if (known === undefined) {
       forgetFirst(this.#starts);

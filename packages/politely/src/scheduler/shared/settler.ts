@@ -23,6 +23,8 @@ export interface SettlerParts {
   readonly renewals: Renewals;
   /** Something was given back at these keys. */
   readonly onFreed: (storeKeys: readonly string[]) => void;
+  /** Work that closing has to wait for. */
+  readonly track: (work: Promise<unknown>) => void;
 }
 
 /** Takes shared starts back and tells the store what was answered. */
@@ -36,8 +38,32 @@ export class Settler implements SharedPermitOwner {
     if (grant.facts.isFollowed && grant.facts.origin === "store") this.parts.renewals.add(permit, grant);
   }
 
-  async settle(permit: SharedPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): Promise<void> {
+  settle(permit: SharedPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): Promise<void> {
+    const work = this.#settle(permit, outcome, options);
+    this.parts.track(work);
+    return work;
+  }
+
+  /** The place of a permit is gone: it is in flight no longer. Its answer is still heard. */
+  lapse(permit: SharedPermit): void {
+    if (permit.local.isReleased) return;
+    permit.isLapsed = true;
+    permit.local.release();
+    if (permit.grant !== undefined) this.parts.standby.count(permit.grant.facts.plan, -1);
+  }
+
+  async #settle(
+    permit: SharedPermit,
+    outcome: Outcome | undefined,
+    options: ReleaseOptions | undefined,
+  ): Promise<void> {
     const { local, grant } = permit;
+    if (permit.isLapsed && grant !== undefined) {
+      permit.isLapsed = false;
+      const late = this.read(outcome);
+      if (isHold(late)) await this.#tell(permit, grant, late, { cost: undefined, isOver: true });
+      return;
+    }
     if (local.isReleased) return;
     const answer = this.read(outcome);
     const cost = options?.cost === undefined ? undefined : readCost(local, options.cost, 0);
@@ -52,7 +78,13 @@ export class Settler implements SharedPermitOwner {
     this.parts.onFreed(grant.facts.plan.storeKeys);
   }
 
-  async report(permit: SharedPermit, outcome: Outcome): Promise<void> {
+  report(permit: SharedPermit, outcome: Outcome): Promise<void> {
+    const work = this.#report(permit, outcome);
+    this.parts.track(work);
+    return work;
+  }
+
+  async #report(permit: SharedPermit, outcome: Outcome): Promise<void> {
     const { local, grant } = permit;
     if (local.isReleased) return;
     const answer = this.read(outcome);
@@ -72,6 +104,11 @@ export class Settler implements SharedPermitOwner {
     }
   }
 
+  /** Returns one start that nobody used. */
+  giveBackOne(grant: Grant): Promise<void> {
+    return this.#giveBack(grant, 1);
+  }
+
   async #giveBack(grant: Grant, count: number): Promise<void> {
     const { plan, origin } = grant.facts;
     const make = (sender: Sender): SettleOperation => {
@@ -84,8 +121,25 @@ export class Settler implements SharedPermitOwner {
   }
 
   /** Tells the store the answer to a start that was only recorded. */
-  async tellRecorded(plan: Plan, key: string, answer: Answer, startedUs: number): Promise<void> {
+  async tellRecorded(
+    plan: Plan,
+    key: string,
+    answer: Answer,
+    { startedUs, isTold }: { readonly startedUs: number; readonly isTold: boolean },
+  ): Promise<void> {
     if (!isHold(answer) && answer.budget === undefined && answer.kind !== "success") return;
+    const { link, standby } = this.parts;
+    const make = this.#unasked(plan, key, answer, startedUs);
+    if (isTold) {
+      await this.#send(plan, key, answer, make);
+      return;
+    }
+    link.keep(plan.storeKeys, make);
+    await standby.hear(plan, answer, { ...make(AWAY), startedUs });
+  }
+
+  /** The answer to a start that the store did not grant, with its instant on the store's timeline as of when it is sent. */
+  #unasked(plan: Plan, key: string, answer: Answer, startedUs: number): (sender: Sender) => SettleOperation {
     const start = {
       startedUs,
       token: 0,
@@ -94,7 +148,8 @@ export class Settler implements SharedPermitOwner {
     };
     const asker = { asker: "", sequence: 0 };
     const facts = { plan, key, cost: NOTHING, isFollowed: false, isCooling: true, origin: "store", asker } as const;
-    await this.#send({ facts, start, place: "" }, answer, { cost: undefined, isOver: false });
+    const operation = this.#operation({ facts, start, place: "" }, answer, { cost: undefined, isOver: false });
+    return (sender) => ({ ...operation(sender), startedUs: startedUs + (this.parts.link.offsetUs ?? 0) });
   }
 
   /** Understands an outcome. Throws `TypeError` for one that is none. */
@@ -112,12 +167,19 @@ export class Settler implements SharedPermitOwner {
     const { link, standby } = this.parts;
     const { plan, origin } = grant.facts;
     const isAway = link.isAway && origin === "store" && isHold(answer);
-    if (origin === "share" || isAway) {
+    const { startedUs } = permit.local;
+    if (origin !== "store" || isAway) {
       // Those who start meanwhile have to hear it; the store hears it when it is back.
-      const startedUs = isAway ? permit.local.startedUs : grant.start.startedUs;
-      await standby.settle(plan, { ...this.#operation(grant, answer, { cost, isOver })(AWAY), startedUs });
+      const operation = this.#operation(grant, answer, { cost, isOver })(AWAY);
+      await standby.hear(plan, answer, isAway ? { ...operation, startedUs } : operation);
     }
-    if (origin === "store") await this.#send(grant, answer, { cost, isOver });
+    if (origin === "store")
+      await this.#send(plan, grant.facts.key, answer, this.#operation(grant, answer, { cost, isOver }));
+    else if (isHold(answer)) {
+      const make = this.#unasked(plan, grant.facts.key, answer, startedUs);
+      if (link.isAway) link.keep(plan.storeKeys, make);
+      else await this.#send(plan, grant.facts.key, answer, make);
+    }
   }
 
   #operation(
@@ -130,23 +192,22 @@ export class Settler implements SharedPermitOwner {
     return (sender) => operationOf(grant, answer, terms, sender);
   }
 
-  async #send(grant: Grant, answer: Answer, how: Pick<SettleTerms, "cost" | "isOver">): Promise<void> {
-    const reply = await this.parts.link.sendOrKeep(grant.facts.plan.storeKeys, this.#operation(grant, answer, how));
+  async #send(plan: Plan, key: string, answer: Answer, make: (sender: Sender) => SettleOperation): Promise<void> {
+    const reply = await this.parts.link.sendOrKeep(plan.storeKeys, make);
     if (reply === undefined) return;
     reply.cooldownUs.forEach((holdUs, index) => {
       if (holdUs <= 0) return;
       const untilUs = this.parts.engine().nowUs() + holdUs;
       const hold = { untilUs, kind: "cooldown", because: answer.because, saidUs: reply.nowUs } as const;
-      this.parts.standby.recollection.hold(grant.facts.plan.storeKeys[index], hold);
-      this.#announce(grant, index, holdUs, reply.steps[index], answer);
+      this.parts.standby.recollection.hold(plan.storeKeys[index], hold);
+      const scope = plan.scopeNames[index];
+      this.#announce(scope === "host" || scope === "intent" ? key : scope, holdUs, reply.steps[index], answer);
     });
   }
 
-  #announce(grant: Grant, index: number, holdUs: number, step: number, { because }: Answer): void {
+  #announce(key: string, holdUs: number, step: number, { because }: Answer): void {
     const engine = this.parts.engine();
     const nowUs = engine.nowUs();
-    const scope = grant.facts.plan.scopeNames[index];
-    const key = scope === "host" || scope === "intent" ? grant.facts.key : scope;
     const untilMs = (nowUs + holdUs) / 1000;
     engine.emit(() => ({ type: "cooldown", key, atMs: nowUs / 1000, untilMs, step, because }));
   }

@@ -1,5 +1,5 @@
 import type { LookAtKey, SetOperation } from "../../core/shared/operation.js";
-import { ClosedError } from "../../errors.js";
+import { ClosedError, StoreError } from "../../errors.js";
 import type { Explanation, LimiterEvent, Stats } from "../../observe/types.js";
 import type { PolicyInput } from "../../policy/types.js";
 import type { SharedPermit as PublicPermit, SharedLimiter, StatsOptions } from "../../sharedTypes.js";
@@ -20,10 +20,13 @@ import type { Engine } from "../engine.js";
 import { toUs } from "../instant.js";
 import { checkNames } from "../knownNames.js";
 import { ONE } from "../ledger.js";
-import type { LocalLimiter } from "../limiter.js";
+import { checkPaused, type LocalLimiter } from "../limiter.js";
 import type { Broker } from "./broker.js";
 import { recordedOutcome } from "./settler.js";
 import { causesSeen, statsSeen } from "./views.js";
+
+/** Keys that are set at once. */
+const SET_TOGETHER = 64;
 
 /** What the verbs work with. */
 export interface SharedParts {
@@ -36,8 +39,8 @@ export interface SharedParts {
 
 /** The verbs of a limiter whose limits are in a store. Waiting, order, books and events are those of the limiter in front. */
 export class StoreLimiter implements SharedLimiter {
-  /** Keys paused from here, to be resumed together. */
-  readonly #paused = new Set<string>();
+  /** Keys paused from here, to be resumed together, and until when on this process's clock. */
+  readonly #paused = new Map<string, number>();
 
   constructor(readonly parts: SharedParts) {}
 
@@ -55,8 +58,14 @@ export class StoreLimiter implements SharedLimiter {
     if (engine.queue.canStart(demand, cost, askedUs)) {
       return engine.grantNow(demand, cost, askedUs, askedUs) as PublicPermit;
     }
-    const isFirst = !engine.queue.lanes.has(demand.name) && !isPaused(engine, demand, askedUs);
-    const grant = isFirst ? await broker.takeNow(demand, cost) : undefined;
+    const isFirst = !engine.queue.lanes.has(demand.name) && !isHeld(engine, demand, askedUs);
+    const asking = isFirst ? broker.takeNow(demand, cost) : undefined;
+    if (asking !== undefined) broker.track(asking);
+    const grant = await asking;
+    if (grant !== undefined && engine.isClosed) {
+      await broker.parts.settler.giveBackOne(grant);
+      throw new ClosedError(demand.key);
+    }
     const nowUs = engine.nowUs();
     if (grant === undefined) {
       engine.departures.refuse(engine.demand(target, nowUs), nowUs, "POLITELY_BUSY", cost);
@@ -79,7 +88,9 @@ export class StoreLimiter implements SharedLimiter {
     const demand = engine.demand(target, nowUs);
     if (answer.kind === "unused" || broker.questions.planOf(demand).isFree) return;
     const startedUs = options?.startedAtMs === undefined ? nowUs : Math.min(nowUs, toUs(options.startedAtMs));
-    await broker.record(demand, answer, nowUs - startedUs);
+    const work = broker.record(demand, answer, nowUs - startedUs);
+    broker.track(work);
+    await work;
   }
 
   run<T>(target: Target, task: (permit: PublicPermit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
@@ -135,17 +146,27 @@ export class StoreLimiter implements SharedLimiter {
   }
 
   async pause(target?: Target, duration?: Duration): Promise<void> {
-    this.parts.front.pause(target, duration);
-    if (target === undefined) return;
+    const { front, engine } = this.parts;
+    if (target === undefined) {
+      front.pause(undefined, duration);
+      return;
+    }
+    checkPaused(target);
     const pauseUs = duration === undefined ? Number.POSITIVE_INFINITY : this.parts.readPause(duration);
-    const forUs = Math.min(pauseUs, Number.MAX_SAFE_INTEGER);
-    await this.#set(this.#named(target), { pauseUs: forUs, reset: "nothing" }, (key) => this.#paused.add(key));
+    const nowUs = engine.nowUs();
+    const { key } = engine.demand(target, nowUs);
+    await this.#set(this.#named(target), { pauseUs: Math.min(pauseUs, Number.MAX_SAFE_INTEGER), reset: "nothing" });
+    for (const storeKey of this.#named(target)) this.#paused.set(storeKey, nowUs + pauseUs);
+    engine.emit(() => ({ type: "pause", key, atMs: nowUs / 1000, untilMs: (nowUs + pauseUs) / 1000 }));
   }
 
   async resume(target?: Target): Promise<void> {
     this.parts.front.resume(target);
-    const keys = target === undefined ? [...this.#paused] : this.#named(target);
-    await this.#set(keys, { pauseUs: 0, reset: "nothing" }, (key) => this.#paused.delete(key));
+    const nowUs = this.parts.engine.nowUs();
+    for (const [key, untilUs] of this.#paused) if (untilUs <= nowUs) this.#paused.delete(key);
+    const keys = target === undefined ? [...this.#paused.keys()] : this.#named(target);
+    await this.#set(keys, { pauseUs: 0, reset: "nothing" });
+    for (const key of keys) this.#paused.delete(key);
   }
 
   async cancelWaiting(target?: Target, reason?: unknown): Promise<number> {
@@ -165,7 +186,7 @@ export class StoreLimiter implements SharedLimiter {
     front.reset(target, what);
     if (what === "stats") return;
     const keys = target === undefined ? broker.knownKeys() : this.#own(target);
-    await this.#set(keys, { pauseUs: -1, reset: what }, () => undefined);
+    await this.#set(keys, { pauseUs: -1, reset: what });
   }
 
   subscribe(listener: (event: LimiterEvent) => void): () => void {
@@ -182,25 +203,29 @@ export class StoreLimiter implements SharedLimiter {
     return looked === undefined ? own : statsSeen(this.parts.engine, own, looked, isFleet);
   }
 
-  /** How the keys of a target stand in the store; undefined where it has no say. Rejects with `StoreError` when it is away. */
+  /** How the keys of a target stand in the store; undefined where it has no say, or is away and something stands in for it. */
   async #look(target: Target): Promise<Seen | undefined> {
     const { engine, broker } = this.parts;
     const demand = engine.demand(target, engine.nowUs());
     const plan = broker.questions.planOf(demand);
     if (plan.isFree) return undefined;
-    const keys = await broker.questions.keysOf(demand, ONE);
-    const reply = await broker.parts.link.send(plan.storeKeys, () => ({ kind: "look", keys }));
-    return { demand, keys: reply.keys, nowUs: reply.nowUs };
+    try {
+      const keys = await broker.questions.keysOf(demand, ONE);
+      const reply = await broker.parts.link.send(plan.storeKeys, () => ({ kind: "look", keys }));
+      return { demand, keys: reply.keys, nowUs: reply.nowUs };
+    } catch (error) {
+      const isAway = error instanceof StoreError && !error.isLasting;
+      if (!isAway || broker.parts.options.outage === "closed") throw error;
+      // What this process knows by itself is better than nothing.
+      return undefined;
+    }
   }
 
-  async #set(
-    keys: readonly string[],
-    what: Pick<SetOperation, "pauseUs" | "reset">,
-    done: (key: string) => void,
-  ): Promise<void> {
-    for (const key of keys) {
-      await this.parts.broker.parts.link.send([key], (by) => ({ kind: "set", ...by, ...what }));
-      done(key);
+  async #set(keys: readonly string[], what: Pick<SetOperation, "pauseUs" | "reset">): Promise<void> {
+    const { link } = this.parts.broker.parts;
+    for (let from = 0; from < keys.length; from += SET_TOGETHER) {
+      const some = keys.slice(from, from + SET_TOGETHER);
+      await Promise.all(some.map((key) => link.send([key], (by) => ({ kind: "set", ...by, ...what }))));
     }
     this.parts.broker.freed(keys);
   }
@@ -226,7 +251,8 @@ export interface Seen {
   readonly nowUs: number;
 }
 
-function isPaused(engine: Engine, demand: Demand, nowUs: number): boolean {
+/** Whether something in this process stops it: a pause, or what robots.txt asks. */
+function isHeld(engine: Engine, demand: Demand, nowUs: number): boolean {
   if (engine.queue.pausedUntilUs > nowUs) return true;
-  return demand.slots.some((slot) => (engine.ledger.pauses.get(slot) ?? nowUs) > nowUs);
+  return demand.slots.some((slot) => engine.ledger.readyAt(slot, ONE, nowUs) > nowUs);
 }

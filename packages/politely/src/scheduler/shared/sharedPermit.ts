@@ -15,6 +15,9 @@ const ASYNC_DISPOSE: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.
 
 /** A start that the store has granted. */
 export class SharedPermit implements PublicPermit {
+  /** Its place is gone, and it was not released. */
+  isLapsed = false;
+
   constructor(
     readonly owner: SharedPermitOwner,
     /** The same start in the books of this process. */

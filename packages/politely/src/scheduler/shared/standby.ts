@@ -1,7 +1,14 @@
-import type { SettleOperation, StopKind, TakeKey, TakeOperation, TakeReply } from "../../core/shared/operation.js";
+import type {
+  Sender,
+  SettleOperation,
+  StopKind,
+  TakeKey,
+  TakeOperation,
+  TakeReply,
+} from "../../core/shared/operation.js";
 import { partOf, ruleIdOf } from "../../core/shared/ruleNumbers.js";
 import type { Store } from "../../stores/store.js";
-import { costAt } from "../lane.js";
+import type { LaneCost } from "../lane.js";
 import type { Link } from "./link.js";
 import type { Plan } from "./plan.js";
 import { Recollection } from "./recollection.js";
@@ -15,12 +22,12 @@ const LANES_MOST = 10_000;
 /** Between two looks at places that are all taken. */
 const PLACES_POLL_US = 20_000;
 
-/** The starts of one lane while the store was away. */
-interface Missed {
+/** Whose starts are noted, and how they are told to the store. */
+export interface StartNote {
   readonly plan: Plan;
-  readonly keys: readonly TakeKey[];
-  /** On this process's clock. */
-  readonly startedUs: number[];
+  readonly cost: LaneCost;
+  /** The keys as the store takes them, as of when it is called. */
+  readonly keysNow: () => TakeKey[];
 }
 
 /**
@@ -32,7 +39,8 @@ export class Standby {
   /** Processes that share a key, as the store last said; at any key, and by the name of the first. */
   #fleet = 0;
   readonly #fleets = new Map<string, number>();
-  readonly #missed = new Map<string, Missed>();
+  /** When starts of a lane and cost were that the store does not know of, on this process's clock. */
+  readonly #missed = new Map<string, number[]>();
   /** What the store said before it went. */
   readonly recollection = new Recollection();
   /** How many permits of this process hold a place at a key, whoever granted them. */
@@ -63,12 +71,13 @@ export class Standby {
   }
 
   /** Grants what this process's share of the limits allows, after all it has started and heard before. */
-  async share(plan: Plan, operation: TakeOperation): Promise<TakeReply> {
+  async share(note: StartNote, operation: TakeOperation): Promise<TakeReply> {
+    const { plan } = note;
     const known = this.#fleets.get(plan.storeKeys[0]) ?? this.#fleet;
     const parts = known === 0 ? UNKNOWN_FLEET : known;
     const keys = operation.keys.map((key) => {
       const rule = partOf(key.rule, parts);
-      return { ...key, rule, ruleId: ruleIdOf(rule), slowUs: key.slowUs * parts, period: hereAndNow(key) };
+      return { ...key, rule, ruleId: ruleIdOf(rule), slowUs: key.slowUs * parts };
     });
     await this.#recall(plan, keys);
     const stop = this.#stopOf(plan, keys);
@@ -76,24 +85,26 @@ export class Standby {
     // What was said about turns is of the other timeline.
     const own = { ...operation, keys, turnUs: 0, joinedUs: 0, ticket: "", horizonUs: 0, member: "" };
     const reply = await this.store.transact(plan.storeKeys, own);
-    for (const { startedUs } of reply.starts) this.#note(plan, operation.keys, startedUs);
+    for (const { startedUs } of reply.starts) this.#note(note, startedUs);
     return reply;
   }
 
-  /** Counts here what this process has started with the store. */
+  /** Counts here what this process has started with the store, key by key, whichever lane it was. */
   async #recall(plan: Plan, keys: readonly TakeKey[]): Promise<void> {
-    const recent = this.recollection.takeStarts(plan);
-    for (let from = 0; from < recent.length; ) {
-      const { cost } = recent[from];
-      const nowUs = this.nowUs();
-      const agesUs: number[] = [];
-      for (; from < recent.length && recent[from].cost === cost; from++) {
-        const { atUs, count } = recent[from];
-        for (let number = 0; number < count; number++) agesUs.push(Math.max(0, nowUs - atUs));
+    for (const [index, key] of keys.entries()) {
+      const storeKey = plan.storeKeys[index];
+      const recent = this.recollection.takeStarts(storeKey);
+      for (let from = 0; from < recent.length; ) {
+        const { cost } = recent[from];
+        const nowUs = this.nowUs();
+        const agesUs: number[] = [];
+        for (; from < recent.length && recent[from].cost === cost; from++) {
+          const { atUs, count } = recent[from];
+          for (let number = 0; number < count; number++) agesUs.push(Math.max(0, nowUs - atUs));
+        }
+        const told = { kind: "record", asker: "", sequence: 0, keys: [{ ...key, cost }] } as const;
+        await this.store.transact([storeKey], { ...told, agesUs: agesUs.slice(-STARTS_MOST) });
       }
-      const then = keys.map((key, index) => ({ ...key, cost: costAt(cost, index) }));
-      const told = { kind: "record", asker: "", sequence: 0, keys: then, agesUs: agesUs.slice(-STARTS_MOST) } as const;
-      await this.store.transact(plan.storeKeys, told);
     }
   }
 
@@ -111,38 +122,55 @@ export class Standby {
     return full < 0 ? undefined : stopped(nowUs, full, "concurrency", nowUs + PLACES_POLL_US, "");
   }
 
-  /** Grants everything. */
-  open(plan: Plan, operation: TakeOperation): TakeReply {
+  /** Grants everything, but to a host that was heard to say stop. */
+  open(note: StartNote, operation: TakeOperation): TakeReply {
     const nowUs = this.nowUs();
+    const { plan } = note;
+    const held = this.recollection.holdOf(plan, nowUs);
+    if (held !== undefined && held.hold.kind === "cooldown") {
+      return stopped(nowUs, held.index, held.hold.kind, held.hold.untilUs, held.hold.because);
+    }
     const none = plan.keys.map(() => 0);
     const starts = Array.from({ length: operation.count }, () => {
-      this.#note(plan, operation.keys, nowUs);
+      this.#note(note, nowUs);
       return { startedUs: nowUs, token: 0, unitsAfter: none, previousUs: none };
     });
     return { nowUs, starts, stop: undefined, isCooling: false, stricterAt: -1, fleet: 0, isStalePeriod: false };
   }
 
-  /** Hears an answer while the store is away. */
+  /** Takes back a start of the shares. */
   async settle(plan: Plan, operation: SettleOperation): Promise<void> {
     await this.store.transact(plan.storeKeys, operation);
   }
 
-  #note(plan: Plan, keys: readonly TakeKey[], startedUs: number): void {
-    const name = plan.storeKeys.join("\n");
+  /** Hears an answer while the store is away. */
+  async hear(plan: Plan, { because }: { readonly because: string }, operation: SettleOperation): Promise<void> {
+    const { cooldownUs } = await this.store.transact(plan.storeKeys, operation);
+    const nowUs = this.nowUs();
+    cooldownUs.forEach((holdUs, index) => {
+      const hold = { untilUs: nowUs + holdUs, kind: "cooldown", because, saidUs: Number.NEGATIVE_INFINITY } as const;
+      if (holdUs > 0) this.recollection.hold(plan.storeKeys[index], hold);
+    });
+  }
+
+  #note({ plan, cost, keysNow }: StartNote, startedUs: number): void {
+    const name = `${plan.storeKeys.join("\n")}\n${JSON.stringify(cost)}`;
     let missed = this.#missed.get(name);
     if (missed === undefined) {
       if (this.#missed.size >= LANES_MOST) return;
-      missed = { plan, keys, startedUs: [] };
+      missed = [];
       this.#missed.set(name, missed);
-      this.link.keep(plan.storeKeys, (sender) => ({ kind: "record", ...sender, keys, agesUs: this.#takeAges(name) }));
+      const make = (sender: Sender) =>
+        ({ kind: "record", ...sender, keys: keysNow(), agesUs: this.#takeAges(name) }) as const;
+      this.link.keep(plan.storeKeys, make);
     }
-    missed.startedUs.push(startedUs);
-    if (missed.startedUs.length > STARTS_MOST) missed.startedUs.shift();
+    missed.push(startedUs);
+    if (missed.length > STARTS_MOST) missed.shift();
   }
 
   /** How long ago the starts of a lane were that the store does not know of. What comes from now on is told next. */
   #takeAges(name: string): number[] {
-    const { startedUs = [] } = this.#missed.get(name) ?? {};
+    const startedUs = this.#missed.get(name) ?? [];
     this.#missed.delete(name);
     const nowUs = this.nowUs();
     return startedUs.map((atUs) => Math.max(0, nowUs - atUs));
@@ -152,9 +180,4 @@ export class Standby {
 function stopped(nowUs: number, key: number, kind: StopKind, untilUs: number, because: string): TakeReply {
   const stop = { key, kind, readyUs: untilUs, turnUs: untilUs, because };
   return { nowUs, starts: [], stop, isCooling: false, stricterAt: -1, fleet: 0, isStalePeriod: false };
-}
-
-/** A calendar period on this process's clock is not known here: the share of a quota is for as long as the store is away. */
-function hereAndNow({ period }: TakeKey): TakeKey["period"] {
-  return period === undefined ? undefined : { index: period.index, fromUs: 0, untilUs: Number.MAX_SAFE_INTEGER };
 }

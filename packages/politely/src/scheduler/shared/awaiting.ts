@@ -1,0 +1,29 @@
+import type { Desk } from "./desk.js";
+
+/** Lanes that wait for something to change at a key, by that key. */
+export class Awaiting {
+  readonly #byKey = new Map<string, Set<Desk>>();
+
+  /** Notes at which key a lane waits; at no other from now on. */
+  add(desk: Desk, storeKey: string): void {
+    this.remove(desk);
+    desk.awaits = storeKey;
+    const desks = this.#byKey.get(storeKey) ?? new Set();
+    desks.add(desk);
+    this.#byKey.set(storeKey, desks);
+  }
+
+  remove(desk: Desk): void {
+    const desks = this.#byKey.get(desk.awaits);
+    desks?.delete(desk);
+    if (desks?.size === 0) this.#byKey.delete(desk.awaits);
+    desk.awaits = "";
+  }
+
+  /** Those who wait at a key, who wait no longer. */
+  take(storeKey: string): readonly Desk[] {
+    const desks = Array.from(this.#byKey.get(storeKey) ?? []);
+    for (const desk of desks) this.remove(desk);
+    return desks;
+  }
+}
