@@ -128,6 +128,9 @@ function isShared(options: LimiterOptions | SharedOptions | undefined): options 
 }
 
 function checkOptions(options: Omit<LimiterOptions, "store">, known: readonly string[]): void {
+  if ("store" in options && options.store === undefined) {
+    throw new TypeError("store is undefined. Leave the field out for limits of this process only.");
+  }
   checkNames(options, known, "options");
   checkCount(options.maxKeys, "maxKeys", 1);
   checkCount(options.keepStats, "keepStats", 0);

@@ -1,5 +1,6 @@
 import { cellStore } from "./cellStore.js";
 import type { Cells } from "./cells.js";
+import { checkOptionNames } from "./checkOptionNames.js";
 import { AnswerClock } from "./dynamodb/answerClock.js";
 import { createTable } from "./dynamodb/createTable.js";
 import { TableCells } from "./dynamodb/tableCells.js";
@@ -147,6 +148,7 @@ export function dynamodbStore(client: DynamodbClient, options: DynamodbOptions):
 /** Keeps strings in a DynamoDB table, and changes several in one step by compare and swap. What `dynamodbStore` is made of. */
 export function dynamodbCells(client: DynamodbClient, options: DynamodbOptions): DynamodbCells {
   checkClient(client);
+  checkOptionNames(options, ["table", "timeoutMs", "clockErrorMs", "remember"], "dynamodbStore");
   const { table, timeoutMs = 10_000, clockErrorMs = DEFAULT_CLOCK_ERROR_MS, remember = 10_000 } = options;
   if (typeof table !== "string" || table === "") {
     throw new TypeError(`table must be the name of a DynamoDB table; got ${JSON.stringify(table)}`);

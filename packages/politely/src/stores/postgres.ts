@@ -1,5 +1,6 @@
 import { cellStore } from "./cellStore.js";
 import type { Cells, ChangeCells } from "./cells.js";
+import { checkOptionNames } from "./checkOptionNames.js";
 import { connectionOf, type PgClient, type PgPool, type PostgresJs } from "./postgres/client.js";
 import { postgresError } from "./postgres/errors.js";
 import { Rounds } from "./postgres/rounds.js";
@@ -64,6 +65,7 @@ export function postgresTableSql(table: string = defaultTable): string {
 
 /** Keeps strings in a table of PostgreSQL, and changes several in one step. `postgresStore` is made of it. */
 export function postgresCells(client: PgPool | PgClient | PostgresJs, options: PostgresOptions = {}): PostgresCells {
+  checkOptionNames(options, ["table", "timeoutMs", "prepare"], "postgresStore");
   const { table = defaultTable, timeoutMs = 5_000, prepare = true } = options;
   if (!(Number.isInteger(timeoutMs) && timeoutMs >= 100 && timeoutMs <= 600_000)) {
     throw new RangeError(`timeoutMs must be a whole number from 100 to 600,000; got ${timeoutMs}`);

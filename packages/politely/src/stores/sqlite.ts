@@ -1,6 +1,7 @@
 import { StoreError } from "../errors.js";
 import { cellStore } from "./cellStore.js";
 import type { Cells, ChangeCells } from "./cells.js";
+import { checkOptionNames } from "./checkOptionNames.js";
 import { type MachineTime, machineTime } from "./machineTime.js";
 import { isBusy, sqliteError } from "./sqliteErrors.js";
 import { type OpenHandle, SqliteFile, type SqliteJob } from "./sqliteFile.js";
@@ -75,6 +76,7 @@ export function sqliteCells(
   options: SqliteOptions = {},
   time: MachineTime = machineTime(),
 ): SqliteCells {
+  checkOptionNames(options, ["table", "busyMs"], "sqliteStore");
   const { table = "politely", busyMs = 5_000 } = options;
   checkOptions(table, busyMs);
   const file = new SqliteFile(openerOf(source), table, time);

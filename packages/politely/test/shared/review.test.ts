@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { StoreError } from "../../src/errors.js";
 import { limit } from "../../src/politely.js";
 import type { SharedLimiter } from "../../src/sharedTypes.js";
 import { Fleet } from "./fleet.js";
@@ -187,4 +188,32 @@ describe("a permit held for maxHold", () => {
 it("limit with a store needs a name, so that nobody shares by accident", () => {
   const fleet = new Fleet();
   expect(() => limit({ rate: "1/s" }, { store: fleet.store })).toThrow("needs a name");
+});
+
+it("leaves no timer when everybody was refused by an error that waiting does not mend", async () => {
+  const fleet = new Fleet();
+  const store = {
+    ...fleet.store,
+    transact: () => Promise.reject(new StoreError("the table is missing", { isLasting: true })),
+  };
+  const limiter = fleet.add({ rate: "1/s" }, { store });
+  await expect(fleet.now(limiter.acquire("x.org"))).rejects.toThrow("the table is missing");
+  expect(fleet.clock.pendingTimers).toBe(0);
+});
+
+it("a question that was given up takes no place, though the store gets it later", async () => {
+  const fleet = new Fleet();
+  const [one, other] = [fleet.add({ concurrency: 1 }, { outage: "closed" }), fleet.add({ concurrency: 1 })];
+  fleet.mood = "replies lost";
+  const refused = one.acquire("x.org").catch((error: unknown) => error);
+  await fleet.clock.advance(6_000);
+  expect(await refused).toMatchObject({ code: "POLITELY_STORE" });
+  fleet.mood = "well";
+  await fleet.clock.advance(6_000);
+  expect(await fleet.now(other.tryAcquire("x.org"))).toBeDefined();
+});
+
+it("a store that is undefined is refused, so that nobody stops sharing by accident", () => {
+  const fleet = new Fleet();
+  expect(() => fleet.add({ rate: "1/s" }, { store: undefined as never })).toThrow("store is undefined");
 });

@@ -56,7 +56,9 @@ export class Broker implements Counsel {
   readonly questions: Questions;
 
   constructor(readonly parts: BrokerParts) {
-    this.questions = new Questions(parts);
+    this.questions = new Questions(parts, (plan, spec, cost, taken) => {
+      if (taken.reply.starts.length > 0) this.track(parts.settler.giveBack(this.#runOf(spec.key, plan, cost, taken)));
+    });
   }
 
   readyAt(lane: Lane, cost: LaneCost, nowUs: number): number {
@@ -352,6 +354,8 @@ export class Broker implements Counsel {
     for (const waiter of lane?.everybody() ?? []) {
       this.parts.engine.departures.refuseWaiter(waiter, error, code, 0, reason);
     }
+    // Nobody may be left to wait: the timer goes, too.
+    this.parts.engine.queue.run();
   }
 
   #close(desk: Desk): void {

@@ -77,6 +77,33 @@ export class Link {
     return this.#sendSurely(keys, make);
   }
 
+  /**
+   * The same for what must not be taken by a question that nobody waits for any more: a client may send it when it is connected again.
+   * So it is asked again when the store is back, and `undo` hears what was, or is then, answered.
+   */
+  async sendOrUndo<Op extends Operation>(
+    keys: readonly string[],
+    make: MakeOperation<Op>,
+    undo: (reply: ReplyTo<Op>) => void,
+  ): Promise<ReplyTo<Op>> {
+    if (this.failure !== undefined) throw this.failure;
+    const errand = this.#errand(keys, make);
+    try {
+      const reply = await errand.send();
+      errand.end();
+      return reply;
+    } catch (error) {
+      if (error instanceof StoreError && error.isLasting) errand.end();
+      else {
+        this.#keep(keys, async () => {
+          undo(await errand.send());
+          errand.end();
+        });
+      }
+      throw error;
+    }
+  }
+
   /** Sends an operation now, or when the store is back. Never rejects: resolves to undefined when it has to wait, or cannot be carried out. */
   async sendOrKeep<Op extends Operation>(
     keys: readonly string[],

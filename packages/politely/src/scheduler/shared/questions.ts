@@ -1,4 +1,4 @@
-import type { TakeReply } from "../../core/shared/operation.js";
+import type { Sender, TakeOperation, TakeReply } from "../../core/shared/operation.js";
 import { StoreError } from "../../errors.js";
 import type { Engine } from "../engine.js";
 import type { LaneCost, LaneSpec } from "../lane.js";
@@ -57,7 +57,11 @@ export class Questions {
   readonly #says = new Map<string, { readonly atUs: number; readonly afterUs: number }>();
   #away = 0;
 
-  constructor(readonly parts: QuestionParts) {}
+  constructor(
+    readonly parts: QuestionParts,
+    /** A question that was given up was answered after all: what it took has to go back. */
+    readonly onLate: (plan: Plan, spec: LaneSpec, cost: LaneCost, taken: Taken) => void,
+  ) {}
 
   /** The policy has changed: what was worked out from the old one is forgotten. */
   configured(): void {
@@ -117,10 +121,13 @@ export class Questions {
       try {
         const keys = await this.keysOf(spec, cost);
         const askedUs = this.parts.engine.nowUs();
-        const reply = await link.send(plan.storeKeys, (by) => {
+        const make = (by: Sender): TakeOperation => {
           sender = by;
           return takeOperation(plan, keys, terms, by);
-        });
+        };
+        const late = (reply: TakeReply): void =>
+          this.onLate(plan, spec, cost, { reply, origin: "store", asker: sender, tookUs: 0 });
+        const reply = await link.sendOrUndo(plan.storeKeys, make, late);
         if (!reply.isStalePeriod) {
           const nowUs = this.parts.engine.nowUs();
           standby.recollection.heard(plan, cost, reply, nowUs);

@@ -73,7 +73,8 @@ export class Standby {
   /** Grants what this process's share of the limits allows, after all it has started and heard before. */
   async share(note: StartNote, operation: TakeOperation): Promise<TakeReply> {
     const { plan } = note;
-    const known = this.#fleets.get(plan.storeKeys[0]) ?? this.#fleet;
+    // Some may share only other keys: rather too small a part than too large a one.
+    const known = Math.max(this.#fleets.get(plan.storeKeys[0]) ?? 0, this.#fleet);
     const parts = known === 0 ? UNKNOWN_FLEET : known;
     const keys = operation.keys.map((key) => {
       const rule = partOf(key.rule, parts);

@@ -309,6 +309,8 @@ export class Rounds {
     const { connection, timeoutMs } = this.#options;
     return new Promise((resolve) => {
       const timer = connection.laneCount === 1 ? undefined : setTimeout(resolve, timeoutMs);
+      // Whoever has closed everything need not wait for it.
+      (timer as { unref?(): void } | undefined)?.unref?.();
       const end = (): void => {
         clearTimeout(timer);
         resolve();

@@ -1,0 +1,89 @@
+// @ts-check
+// One of several processes that share a limit: it asks for starts without a pause until it is told to stop, and then says what it got.
+import { cpuUs } from "./timing.mjs";
+
+/** @typedef {{ kind: string; address: Record<string, string>; rate: { count: number; per: number }; batch: boolean; callers: number; name: string }} Setup */
+/** @typedef {{ startsUs: number[]; machineUs: number[]; calls: number; cpuUs: number }} Account */
+/** @typedef {{ store: import("politely").Store; close(): unknown }} Opened */
+
+/** @type {Record<string, (address: Record<string, string>) => Promise<Opened>>} */
+const openers = {
+  async sqlite({ path }) {
+    const [{ default: Database }, { sqliteStore }] = await Promise.all([import("libsql"), import("politely/sqlite")]);
+    const handle = new Database(path);
+    handle.exec("PRAGMA synchronous = NORMAL");
+    return { store: sqliteStore(handle), close: () => handle.close() };
+  },
+  async redis({ url }) {
+    const [{ Redis }, { redisStore }] = await Promise.all([import("ioredis"), import("politely/redis")]);
+    const client = new Redis(url);
+    return { store: redisStore(client), close: () => client.disconnect() };
+  },
+  async postgres({ url }) {
+    const [{ Pool }, { postgresStore }] = await Promise.all([import("pg"), import("politely/postgres")]);
+    const pool = new Pool({ connectionString: url, max: 2 });
+    const store = postgresStore(pool);
+    await store.createTable();
+    return { store, close: () => pool.end() };
+  },
+  async dynamodb({ endpoint }) {
+    const [{ DynamoDB }, { dynamodbStore }] = await Promise.all([
+      import("@aws-sdk/client-dynamodb"),
+      import("politely/dynamodb"),
+    ]);
+    const credentials = { accessKeyId: "bench", secretAccessKey: "bench" };
+    const client = new DynamoDB({ endpoint, region: "eu-central-1", credentials });
+    const store = dynamodbStore(client, { table: "politely-bench" });
+    await store.createTable();
+    return { store, close: () => client.destroy() };
+  },
+};
+
+process.once("message", async (/** @type {Setup} */ setup) => {
+  const { politely } = await import("politely");
+  const opened = await openers[setup.kind](setup.address);
+  let calls = 0; const lat = []; const errs = [];
+  const { store } = opened;
+  /** @type {import("politely").Store} */
+  const counted = {
+    name: store.name,
+    timeline: store.timeline,
+    transact(keys, operation) {
+      calls += 1;
+      const a = performance.now();
+      const r = store.transact(keys, operation);
+      r.then((x) => lat.push([performance.now() - a, x.starts?.length ?? -1]), (e) => errs.push(e.message));
+      return r;
+    },
+  };
+  const { rate, batch, callers, name } = setup;
+  const limiter = politely({ default: { rate } }, { store: counted, batch, name, outage: "closed" });
+  const stop = new AbortController();
+  /** @type {Account} */
+  const account = { startsUs: [], machineUs: [], calls: 0, cpuUs: 0 };
+  const caller = async () => {
+    for (;;) {
+      const permit = await limiter.acquire("bench.test", { signal: stop.signal });
+      account.startsUs.push(Math.round(permit.startedAtMs * 1000));
+      account.machineUs.push(Number(process.hrtime.bigint() / 1000n));
+      permit.release();
+    }
+  };
+  // What is loaded, connected and compiled before does not count.
+  await limiter.check("bench.test");
+  process.once("message", async () => {
+    const [cpuAtStart, callsAtStart] = [cpuUs(), calls];
+    const work = Array.from({ length: callers }, () => caller().catch(() => undefined));
+    process.once("message", async () => {
+      stop.abort();
+      account.cpuUs = cpuUs() - cpuAtStart;
+      account.calls = calls - callsAtStart;
+      await Promise.all(work);
+      await limiter.close();
+      await opened.close();
+      if (process.env.S9) { lat.sort((a, b) => a[0] - b[0]); console.error(lat.length, 'p50', lat[lat.length >> 1]?.[0].toFixed(1), 'p90', lat[Math.floor(lat.length * 0.9)]?.[0].toFixed(1), 'max', lat.at(-1)?.[0].toFixed(0), 'granting', lat.filter((x) => x[1] > 0).length, 'starts', lat.reduce((s, x) => s + Math.max(0, x[1]), 0), errs.slice(0, 2)); }
+      process.send?.(account, () => process.exit());
+    });
+  });
+  process.send?.("ready");
+});

@@ -1,0 +1,128 @@
+import { ALWAYS, NEVER, POLL_LEAST, POLL_MOST, PROBE_PATIENCE } from "./constants.js";
+
+/** The names of what stops a start. Scripts say their places in this list. */
+export const STOP_KINDS = [
+  "minDelay",
+  "rate",
+  "window",
+  "quota",
+  "concurrency",
+  "cooldown",
+  "probe",
+  "headers",
+  "pause",
+  "queue",
+] as const;
+
+const [MIN_DELAY, RATE, WINDOW, QUOTA, CONCURRENCY, COOLDOWN, PROBE, HEADERS, PAUSE] = STOP_KINDS.keys();
+
+/** What lets a start wait, in Lua: `core/shared/ready.ts`, and `obstacleOf` of `core/shared/take.ts`. */
+export const BLOCKS_LUA = `
+-- Hears of something that does not allow a start before "at". What ends last counts; of two, the first.
+function F.tell(found, kind, at, isEvent, because)
+  if at <= found.time then return end
+  local again = at
+  if isEvent then
+    again = min(at, found.time + found.poll) + found.ahead * found.poll
+    found.isEvent = true
+  end
+  if at > found.at then found.at, found.kind, found.because, found.key = at, kind, because, found.index end
+  if again > found.again then found.again, found.lineKey = again, found.index end
+  local list = found.list
+  if list then
+    local place = #list + 1
+    while place > 1 and list[place - 1][2] < at do place = place - 1 end
+    table.insert(list, place, { kind, at, because })
+  end
+end
+
+-- When a gap allows a start to somebody with so many in front, of whom the first may start now at the earliest.
+function F.afterGap(last, gap, time, ahead)
+  return (last == ${NEVER} and time or max(time, last + gap)) + ahead * gap
+end
+
+-- When a hold is over for somebody with so many in front, who go first at the pace of the key.
+function F.afterHold(till, state, key, time, ahead)
+  if ahead == 0 or till <= time then return till end
+  local spread = ahead * key.slow
+  for _, track in ipairs(state.tracks) do
+    spread = max(spread, ahead * track.gap)
+    if track.count > 0 then spread = max(spread, ceil(((ahead + key.rate - track.burst) * track.per) / track.count)) end
+    for _, window in ipairs(track.windows) do
+      spread = max(spread, math.floor((ahead + key.window - 1) / window.count) * window.per)
+    end
+  end
+  return till + spread
+end
+
+function F.trackBlocks(found, state, track, key)
+  local places, time, ahead, fromAnswer = state.places, found.time, found.ahead, track.fromAnswer
+  local free = time
+  if #places > 0 then
+    free = ${ALWAYS}
+    for index = 1, #places do free = min(free, places[index][2], places[index][3]) end
+  end
+  if track.gap > 0 then
+    local base = fromAnswer and max(state.last, state.answered) or state.last
+    if fromAnswer and #places > 0 then F.tell(found, ${MIN_DELAY}, free + track.gap * (1 + ahead), true, "")
+    else F.tell(found, ${MIN_DELAY}, F.afterGap(base, track.gap, time, ahead), false, "") end
+  end
+  if track.count > 0 then
+    -- From now on: a bucket that was idle has saved up no more than its burst for those ahead.
+    local from = max(time, track.owedAt)
+    local short = F.debtAt(track, from) - (track.burst - key.rate - ahead) * track.per
+    if short > 0 then from = from + ceil(short / track.count) end
+    if from > time then F.tell(found, ${RATE}, from, false, "") end
+  end
+  for index = 1, #track.windows do
+    local window, wanted = track.windows[index], key.window + ahead
+    local rounds = wanted > window.count and ceil(wanted / window.count) - 1 or 0
+    local pending = fromAnswer and F.unitsInFlight(state) or 0
+    local at = F.windowReadyAt(window, time, wanted - rounds * window.count, pending)
+    if at then F.tell(found, ${WINDOW}, at + rounds * window.per, false, "")
+    else F.tell(found, ${WINDOW}, free + window.per * (1 + rounds), true, "") end
+  end
+  if track.quota > 0 then
+    F.turnPage(track, key, time)
+    if track.quotaUsed + key.quota + ahead > track.quota then
+      F.tell(found, ${QUOTA}, F.afterHold(track.quotaUntil, state, key, time, ahead), false, "")
+    end
+  end
+  if track.concurrency > 0 and #places + ahead >= track.concurrency then
+    F.tell(found, ${CONCURRENCY}, max(free, time + 1), true, "")
+  end
+end
+
+-- Tells everything that does not allow a start at a key at once.
+function F.eachBlock(found, state, key)
+  local time, ahead, cooldown, headroom = found.time, found.ahead, state.cooldown, state.headroom
+  found.poll = max(${POLL_LEAST}, min(${POLL_MOST}, ceil((time - state.last) / 8)))
+  F.tell(found, ${PAUSE}, state.paused, true, "")
+  if cooldown then
+    if cooldown.probe == "out" then
+      local patience = cooldown.probeAt + max(${PROBE_PATIENCE}, key.own.gap)
+      F.tell(found, ${PROBE}, max(cooldown.till, patience), true, cooldown.because)
+    else
+      F.tell(found, ${COOLDOWN}, F.afterHold(cooldown.till, state, key, time, ahead), false, cooldown.because)
+    end
+  end
+  if headroom and headroom.till > time then
+    local ready = max(headroom.hold, F.afterGap(state.last, headroom.gap, time, ahead))
+    local ends = F.afterHold(headroom.till, state, key, time, ahead)
+    F.tell(found, ${HEADERS}, min(ends, ready), false, headroom.because)
+  end
+  if key.slow > 0 then F.tell(found, ${MIN_DELAY}, F.afterGap(state.last, key.slow, time, ahead), false, "") end
+  for index = 1, #state.tracks do F.trackBlocks(found, state, state.tracks[index], key) end
+end
+
+-- What lets a start wait longest over all keys, when so many others go first at each; nothing when nothing does.
+function F.obstacleOf(states, keys, time, aheadOf)
+  local found = { time = time, at = time, again = time, isEvent = false, ahead = 0 }
+  for index = 1, #states do
+    found.index = index
+    if aheadOf then found.ahead = aheadOf(states[index]) end
+    F.eachBlock(found, states[index], keys[index])
+  end
+  return found.at > time and found or nil
+end
+`;

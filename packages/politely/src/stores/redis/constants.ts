@@ -1,0 +1,26 @@
+import { INCIDENT_MEMORY_US, PROBE_PATIENCE_US } from "../../core/cooldown.js";
+import { MEMO_US } from "../../core/shared/decide.js";
+import { ALWAYS_US, NEVER_US } from "../../core/shared/keyState.js";
+import { POLL_MOST_US } from "../../core/shared/ready.js";
+import { MEMBER_US } from "../../core/shared/take.js";
+
+/** Numbers of the core, to be put into the text of the scripts. Those that it keeps to itself are written out there and here; the differential test watches them. */
+export const NEVER = NEVER_US;
+export const ALWAYS = ALWAYS_US;
+export const INCIDENT_MEMORY = INCIDENT_MEMORY_US;
+export const PROBE_PATIENCE = PROBE_PATIENCE_US;
+export const MEMBER_MEMORY = MEMBER_US;
+export const POLL_MOST = POLL_MOST_US;
+export const POLL_LEAST = 10_000;
+/** For how long an answer is remembered, and how much longer than it must a key is kept. */
+export const MINUTE = MEMO_US;
+export const KEEP_MOST = 400 * 86_400_000_000;
+export const BEHIND_MOST = 1_000_000;
+export const TRACKS_MOST = 16;
+export const UNCLAIMED = 100_000;
+export const MISSED = 1_000_000;
+export const SENIOR = 1_000_000;
+export const MEMBERS_MOST = 1_000;
+export const LINE_MOST = 10_000;
+export const RECORDER_LEASE = 30_000_000;
+export const LEASE_MEMORY = 3_600_000_000;

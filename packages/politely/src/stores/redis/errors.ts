@@ -1,0 +1,105 @@
+import { StoreError } from "../../errors.js";
+
+/** What an operation was about, for messages. */
+export interface Errand {
+  /** As the caller named them. */
+  readonly keys: readonly string[];
+  /** As Redis knows them: those of the keys, then that of the asker if there is one. */
+  readonly names: readonly string[];
+  readonly isClosed: boolean;
+}
+
+/** What a code of Redis means and what to do; `isLasting` where waiting does not mend it. */
+interface Meaning {
+  readonly code: RegExp;
+  readonly text: string;
+  readonly isLasting?: boolean;
+}
+
+const MEANINGS: readonly Meaning[] = [
+  {
+    code: /^OOM /,
+    text: "Redis has reached its maxmemory, and nothing was granted. Give it more memory, and keep its maxmemory-policy at noeviction.",
+  },
+  {
+    code: /^READONLY /,
+    text: "Redis is a replica here, which takes no writes, and nothing was granted. Connect to the master; after a failover the client has to connect anew.",
+  },
+  {
+    code: /^(NOAUTH|WRONGPASS) |invalid password|invalid username-password/i,
+    text: "Redis does not know this user or password. Give the client the right ones.",
+    isLasting: true,
+  },
+  {
+    code: /^NOPERM |The user executing the script can't|ACL failure in script/,
+    text: "The Redis user may not do this. Allow it EVALSHA, EVAL, TIME, GET and SET for the keys with the store's prefix.",
+    isLasting: true,
+  },
+  {
+    code: /^CROSSSLOT /,
+    text: "The keys are in several slots of the Redis Cluster. Give the store a prefix with a hash tag, such as {politely}:.",
+    isLasting: true,
+  },
+  {
+    code: /^ERR unknown command/,
+    text: "This server does not run scripts, or not for this user. Use Redis 6 or later, or Valkey, with EVALSHA and EVAL allowed.",
+    isLasting: true,
+  },
+  { code: /^LOADING /, text: "Redis is still reading its data. Try again soon." },
+  { code: /^BUSY /, text: "Redis is busy with somebody's long script. Try again soon." },
+  {
+    code: /^MISCONF /,
+    text: "Redis takes no writes since it cannot save its data. Look at its disk and its log.",
+  },
+  {
+    code: /^NOREPLICAS /,
+    text: "Redis takes no writes since too few replicas follow it. Look at min-replicas-to-write and the replicas.",
+  },
+  {
+    code: /^(CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK) |Too many Cluster redirections|Failed to refresh slots/i,
+    text: "The Redis Cluster is not whole, or is moving slots. Look at its nodes, and try again soon.",
+  },
+];
+
+/** Makes a `StoreError` of what a client threw, with a sentence about what to do. */
+export function redisError(error: unknown, { keys, names, isClosed }: Errand): StoreError {
+  if (error instanceof StoreError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  const [, code, place, version] = /^(POLITELYFOREIGN|POLITELYNEWER) (\d+) ?(\d*)/.exec(message) ?? [];
+  if (code !== undefined) {
+    const name = place === "0" ? names.at(-1) : names[Number(place) - 1];
+    return new StoreError(version === "" ? foreignText(name) : newerText(name, version), {
+      cause: error,
+      isLasting: true,
+    });
+  }
+  if (isClosed) {
+    return new StoreError(
+      "The Redis client is not connected and will not be: it was closed, gave up, or was never told to connect. Connect it before the first use, and close it after the last limiter that uses it.",
+      { cause: error, isLasting: true },
+    );
+  }
+  const meaning = MEANINGS.find((candidate) => candidate.code.test(message));
+  if (meaning !== undefined) {
+    return new StoreError(meaning.text, { cause: error, isLasting: meaning.isLasting ?? false });
+  }
+  return new StoreError(
+    `Redis could not be asked about "${keys.join('", "')}": ${message}. Look at the server and the network to it.`,
+    { cause: error },
+  );
+}
+
+/** The error for an operation that nobody answered in time. */
+export function silenceError(timeoutMs: number): StoreError {
+  return new StoreError(
+    `Redis has not answered within ${timeoutMs} ms; what was asked may have happened or not. Look at the server and the network to it.`,
+  );
+}
+
+function foreignText(name: string | undefined): string {
+  return `The value of the Redis key "${name ?? ""}" is not one of politely's. Give the store a prefix of its own, or remove that key.`;
+}
+
+function newerText(name: string | undefined, version: string): string {
+  return `The value of the Redis key "${name ?? ""}" has version ${version}, and this version of politely reads up to 1. Update politely here, too.`;
+}

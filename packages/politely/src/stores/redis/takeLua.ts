@@ -1,0 +1,297 @@
+import { STOP_KINDS } from "./blocksLua.js";
+import {
+  ALWAYS,
+  INCIDENT_MEMORY,
+  LINE_MOST,
+  MEMBER_MEMORY,
+  MEMBERS_MOST,
+  MINUTE,
+  MISSED,
+  NEVER,
+  POLL_MOST,
+  SENIOR,
+  UNCLAIMED,
+} from "./constants.js";
+
+/** The first four bytes of a value as a number. */
+function formOf(text: string): number {
+  let form = 0;
+  for (let index = text.length - 1; index >= 0; index--) form = form * 256 + text.charCodeAt(index);
+  return form;
+}
+
+const SHORT_STATE = formOf("PL\u0001h");
+const SHORT_MEMO = formOf("PM\u0001h");
+
+/**
+ * The short way of a take, in Lua: one key with a rate and perhaps a gap, nobody waiting, one start that is possible now.
+ *
+ * The state must be in its short form and have the words of this very operation in it, which say that it is one of this kind; see `isShort`. Whatever
+ * is not as expected is left to the rest of the script, as is a state or a memo that has to be kept for longer than Redis will.
+ */
+function shortTake(names: {
+  readonly key: string;
+  readonly memoKey: string;
+  readonly number: string;
+  readonly done: string;
+}): string {
+  const { key, memoKey, number, done } = names;
+  return `
+local value = redis.pcall("GET", ${key})
+if type(value) == "string" and ${memoKey} and string.find(value, spec, 121, true) == 121 then
+  local form, length, last, units, starts, owed, edge, least, gap, count, per, burst = struct.unpack("<I4I4dddddddddd", value)
+  local since = now - last
+  if form == ${SHORT_STATE} and length == #spec and since > 0 and since < ${MINUTE} and since >= gap and units < 1e14 then
+    owed = owed - since * count
+    if owed < 0 then owed = 0 end
+    local memo = owed <= (burst - 1) * per and redis.pcall("GET", ${memoKey})
+    if type(memo) == "string" and #memo >= 20 then
+      local memoForm, memoEdge, before = struct.unpack("<I4dd", memo)
+      local sequence = ${number} + 0
+      owed = owed + per
+      units = units + 1
+      -- The last letter of a memo is that of the form of its reply, and does not matter here.
+      if memoForm % 16777216 == ${SHORT_MEMO % 2 ** 24} and before < sequence and memoEdge >= now + ${MINUTE}
+        and now + least <= edge and now + ${MINUTE} + math.ceil(owed / count) <= edge then
+        redis.call("SET", ${key}, struct.pack("<I4I4ddddd", form, length, now, units, starts + 1, owed, edge)
+          .. string.sub(value, 49), "KEEPTTL")
+        redis.call("SET", ${memoKey}, struct.pack("<I4ddddd", ${SHORT_MEMO}, memoEdge, sequence, now, units, last), "KEEPTTL")
+        ${done}
+      end
+    end
+  end
+end
+`;
+}
+
+/** The short way, in front of the whole of a take. It runs before anything else is defined, and answers with a string: a table costs more. */
+export const SHORT_TAKE_LUA = `
+local spec = ARGV[2]
+${shortTake({
+  key: "KEYS[1]",
+  memoKey: "KEYS[2]",
+  number: "ARGV[1]",
+  done: 'return clock[1] .. " " .. clock[2] .. " " .. units .. " " .. since',
+})}`;
+
+/**
+ * Several takes with the same words, in Lua, each the short way: at its own key, for its own asker. One that cannot go that way is not carried out, and
+ * gets `false` instead of its string.
+ *
+ * Each is a microsecond later than the one before it, which it really is: reading and writing takes longer.
+ */
+export const TAKES_LUA = `
+local spec, replies = ARGV[1], {}
+for number = 1, #KEYS / 2 do
+  replies[number] = false
+  local key, memoKey = KEYS[2 * number - 1], KEYS[2 * number]
+  ${shortTake({
+    key: "key",
+    memoKey: "memoKey",
+    number: "ARGV[number + 1]",
+    done: 'replies[number] = clock[1] .. " " .. (clock[2] + number - 1) .. " " .. units .. " " .. since',
+  })}
+  now = now + 1
+end
+return replies
+`;
+
+/** A key of an operation, in Lua: `TakeKey`. */
+export const KEYS_LUA = String.raw`
+-- A key of an operation, from the words of the process. Its numbers begin at "from".
+function F.keyOf(numbers, words, from)
+  from = from or 1
+  return {
+    rate = numbers[from], window = numbers[from + 1], quota = numbers[from + 2], slow = numbers[from + 3],
+    index = numbers[from + 4], from = numbers[from + 5], till = numbers[from + 6],
+    words = words, id = sub(words, string.find(words, "\n", 1, true) + 1),
+  }
+end
+`;
+
+/** The whole of a take, in Lua: `core/shared/take.ts`. The reply is flat: see `readTake` in `takeWire.ts`. */
+export const TAKE_LUA = String.raw`
+local sequence, numbers, words = ARGV[1] + 0, F.numbersOf(ARGV[2])
+local keyCount, count = numbers[1], numbers[2]
+local hasMore, lease, maxHold = numbers[3] == 1, numbers[5], numbers[6]
+local horizon, turn, joined, asker, ticket, member = string.match(ARGV[3], "^(%S+) (%S+) (%S+) ([^\n]*)\n([^\n]*)\n(.*)$")
+turn, joined = turn + 0, joined + 0
+local states, time = F.begin(keyCount, sequence)
+if not states then return time end
+local keys, limit = { F.keyOf(numbers, words, 7) }, time + horizon
+for index = 2, keyCount do keys[index] = F.keyOf(F.numbersOf(ARGV[index + 2])) end
+for index = 1, keyCount do
+  local key = keys[index]
+  if key.till > 0 and (time < key.from or time >= key.till) then
+    F.writeAll(states)
+    return { time, 2, -1, 0, 0 }
+  end
+  -- What starts in another period of the calendar has to be counted in that one.
+  if key.till > 0 then limit = min(limit, key.till - 1) end
+end
+
+-- Brings a key up to date: what has lapsed is over, and the asker's own place in line is open again.
+local function prepare(state, key, index)
+  F.endLapsedPlaces(state, time)
+  local cooldown = state.cooldown
+  if cooldown and time >= cooldown.till + ${INCIDENT_MEMORY} then state.cooldown, state.probe = nil, "" end
+  local own = F.ownTrack(state, key, time)
+  own.used = max(own.used, time + lease)
+  F.dropOldTracks(state, own, time)
+  state.slow = max(state.slow, key.slow)
+  if #state.line > 0 then
+    state.line = F.keepWhere(state.line, function(other) return other[1] ~= ticket and other[2] + ${MISSED} > time end)
+  end
+  if member == "" or index > 1 then return end
+  state.members = F.keepWhere(state.members, function(other)
+    return other[1] ~= member and other[2] + ${MEMBER_MEMORY} > time
+  end)
+  if #state.members < ${MEMBERS_MOST} then state.members[#state.members + 1] = { member, time } end
+end
+
+local function isDue(other)
+  return other[2] <= time + ${POLL_MOST} and other[2] + ${UNCLAIMED} > time
+end
+
+-- Counts those in the line of a key who came before "since" and may still take their turn, or who are about to take it.
+local function aheadOf(since, isAbout)
+  return function(state)
+    local ahead = 0
+    for index = 1, #state.line do
+      local other = state.line[index]
+      local isComing = other[2] + ${UNCLAIMED} > time
+      if isAbout then isComing = isDue(other) end
+      if isComing and other[3] <= since then ahead = ahead + 1 end
+    end
+    return ahead
+  end
+end
+
+local function hasLine()
+  for index = 1, keyCount do
+    if #states[index].line > 0 then return true end
+  end
+  return false
+end
+
+local function isUnclaimed()
+  for index = 1, keyCount do
+    local line = states[index].line
+    for at = 1, #line do
+      if isDue(line[at]) then return false end
+    end
+  end
+  return true
+end
+
+local function isWithin(obstacle)
+  return not obstacle or (not obstacle.isEvent and obstacle.again <= limit)
+end
+
+-- Whether the next start, before which there is this obstacle, is this asker's to take.
+local function mayStart(obstacle, taken)
+  if not isWithin(obstacle) then return false end
+  if not hasLine() or (taken == 0 and not obstacle and isUnclaimed()) then return true end
+  local since = joined == 0 and time or min(joined, time)
+  local isTurn = turn > 0 and turn <= limit
+  local ahead = isTurn and aheadOf(since - ${SENIOR}, true) or aheadOf(since)
+  return isWithin(F.obstacleOf(states, keys, time, ahead))
+end
+
+-- A start at a key that has a cooldown is the probe, or proof that nobody waits for one any more.
+local function sendProbe(state, cooldown, place, started)
+  if cooldown.probe == "out" then
+    cooldown.probe, state.probe = "done", ""
+  elseif cooldown.probe == "due" then
+    cooldown.probe, cooldown.probeAt, state.probe = "out", started, place
+  end
+end
+
+-- Takes one start from every key, and says so in the reply.
+local function start(started, place, reply)
+  local first, at = states[1], #reply
+  first.token = max(first.token + 1, time)
+  reply[at + 1], reply[at + 2] = started, first.token
+  for index = 1, keyCount do
+    local state, key = states[index], keys[index]
+    state.units, state.starts = state.units + key.rate, state.starts + 1
+    reply[at + 1 + 2 * index], reply[at + 2 + 2 * index] = state.units, state.last
+    F.countStart(state, key, started)
+    state.last = max(state.last, started)
+    for track = 1, #state.tracks do
+      if state.tracks[track].concurrency > 0 or state.tracks[track].fromAnswer then
+        state.places[#state.places + 1] = { place, started + lease, started + maxHold, key.window }
+        break
+      end
+    end
+    if state.cooldown then sendProbe(state, state.cooldown, place, started) end
+  end
+end
+
+-- Finds out when to come back, and remembers that somebody will.
+local function standInLine(next, reply)
+  local since = joined == 0 and time or min(joined, time)
+  local behind = next
+  if hasLine() then behind = F.obstacleOf(states, keys, time, aheadOf(since)) end
+  local at = behind and behind.lineKey or 1
+  local turnAt = min(${ALWAYS}, behind and behind.again or time)
+  if ticket ~= "" then
+    local line = states[at].line
+    if #line < ${LINE_MOST} then line[#line + 1] = { ticket, turnAt, since } end
+    -- Whoever waits has not gone: its policy counts until it had its turn.
+    for index = 1, keyCount do keys[index].own.used = max(keys[index].own.used, turnAt + lease) end
+  end
+  local from = #reply
+  reply[from + 1] = (next and next.key or at) - 1
+  reply[from + 2] = next and next.kind or ${STOP_KINDS.indexOf("queue")}
+  reply[from + 3] = next and next.again or time
+  reply[from + 4] = turnAt
+  reply[from + 5] = next and next.because or ""
+end
+
+-- Whether the state fits into the short form after this operation.
+local function isShort(state, key, track)
+  return memoKey and keyCount == 1 and count == 1 and not hasMore and member == "" and #state.tracks == 1
+    and key.rate == 1 and key.slow == 0 and key.till == 0 and not state.cooldown and not state.headroom and state.probe == ""
+    and state.paused == ${NEVER} and #state.places == 0 and #state.line == 0 and track.count > 0 and #track.windows == 0
+    and track.quota == 0 and track.concurrency == 0 and not track.fromAnswer and time == now and state.last == time
+    and state.token == time and track.owedAt == time and track.used == time + lease and state.answered <= time
+end
+
+local function writeShort(state, track, spec)
+  local least = ${MINUTE} + max(${MINUTE}, lease, state.slow, track.gap)
+  local keep = now + F.keepFor(state)
+  local text = struct.pack("<I4I4dddddddddddddd", ${SHORT_STATE}, #spec, state.last, state.units, state.starts, track.owed,
+    F.edgeFor(state.edge, keep), least, track.gap, track.count, track.per, track.burst,
+    state.answered, state.throttled, state.slow, track.since)
+  local members = #state.members > 0 and cmsgpack.pack(state.members) or ""
+  F.put(KEYS[1], text .. spec .. members, state.edge, keep)
+end
+
+for index = 1, keyCount do prepare(states[index], keys[index], index) end
+local reply, taken = { time, 0, -1, 0, 0 }, 0
+local obstacle = F.obstacleOf(states, keys, time)
+while taken < count and mayStart(obstacle, taken) do
+  start(obstacle and obstacle.again or time, asker .. "#" .. ARGV[1] .. "#" .. taken, reply)
+  taken = taken + 1
+  -- It had its turn: for more it goes to the end of the line.
+  turn, joined = 0, 0
+  if taken < count or hasMore then obstacle = F.obstacleOf(states, keys, time) end
+end
+reply[5] = taken
+if taken < count or hasMore then standInLine(obstacle, reply) end
+for index = keyCount, 1, -1 do
+  if states[index].cooldown then reply[2] = 1 end
+  if #states[index].tracks > 1 then reply[3] = index - 1 end
+end
+if member ~= "" then reply[4] = #states[1].members end
+if taken == 0 then
+  F.writeAll(states)
+  return reply
+end
+if not isShort(states[1], keys[1], keys[1].own) then return F.finish(states, time, sequence, reply) end
+states[1].memo = time
+writeShort(states[1], keys[1].own, ARGV[2])
+F.remember(sequence, "h", struct.pack("<ddd", time, states[1].units, reply[9]))
+return reply
+`;

@@ -1,0 +1,63 @@
+// How a child process opens each kind of store at an address. Whoever starts the child says the address.
+
+/** @typedef {{ store: any; close(): unknown }} Opened */
+/** @typedef {(path: string) => Promise<any>} Library */
+
+/** @type {Record<string, (library: Library, address: any) => Promise<Opened>>} */
+const kinds = {
+  async sqlite(library, { path }) {
+    const [{ default: Database }, { sqliteStore }] = await Promise.all([import("libsql"), library("stores/sqlite.js")]);
+    const handle = new Database(path);
+    handle.exec("PRAGMA synchronous = NORMAL");
+    return { store: sqliteStore(handle), close: () => handle.close() };
+  },
+  async postgres(library, { url, table, connections = 2 }) {
+    const [{ Pool }, { postgresStore }] = await Promise.all([import("pg"), library("stores/postgres.js")]);
+    const pool = new Pool({ connectionString: url, max: connections });
+    // A connection that breaks while nobody uses it would end the process otherwise.
+    pool.on("error", () => {});
+    return { store: postgresStore(pool, { table }), close: () => pool.end() };
+  },
+  async dynamodb(library, { endpoint, table }) {
+    const [{ DynamoDB }, { dynamodbStore }] = await Promise.all([
+      import("@aws-sdk/client-dynamodb"),
+      library("stores/dynamodb.js"),
+    ]);
+    const credentials = { accessKeyId: "politely", secretAccessKey: "politely" };
+    const client = new DynamoDB({ endpoint, region: "eu-central-1", credentials });
+    return { store: dynamodbStore(client, { table }), close: () => client.destroy() };
+  },
+  async redis(library, { url }) {
+    const { Redis } = await import("ioredis");
+    return redisOf(library, new Redis(url));
+  },
+  async "redis-cluster"(library, { nodes }) {
+    const { Cluster } = await import("ioredis");
+    return redisOf(library, new Cluster(nodes));
+  },
+  async "redis-sentinel"(library, { sentinels, name }) {
+    const { Redis } = await import("ioredis");
+    return redisOf(library, new Redis({ sentinels, name, sentinelRetryStrategy: () => 50, failoverDetector: false }));
+  },
+};
+
+/** @param {Library} library @param {any} client */
+async function redisOf(library, client) {
+  // What goes wrong comes out of the calls; without a listener it would be printed too.
+  client.on("error", () => {});
+  const { redisStore } = await library("stores/redis.js");
+  return { store: redisStore(client), close: () => client.disconnect() };
+}
+
+/**
+ * Opens a store of one of the kinds above.
+ *
+ * @param {string} kind
+ * @param {Library} library
+ * @param {unknown} address
+ */
+export function openStore(kind, library, address) {
+  const open = kinds[kind];
+  if (open === undefined) throw new Error(`openStore.mjs does not know the kind "${kind}" yet.`);
+  return open(library, address);
+}
