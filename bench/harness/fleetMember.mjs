@@ -1,5 +1,6 @@
 // @ts-check
 // One of several processes that share a limit: it asks for starts without a pause until it is told to stop, and then says what it got.
+import { once } from "node:events";
 import { cpuUs } from "./timing.mjs";
 
 /** @typedef {{ kind: string; address: Record<string, string>; rate: { count: number; per: number }; batch: boolean; callers: number; name: string }} Setup */
@@ -39,10 +40,13 @@ const openers = {
   },
 };
 
-process.once("message", async (/** @type {Setup} */ setup) => {
+process.once("message", (/** @type {Setup} */ setup) => void take(setup));
+
+/** @param {Setup} setup */
+async function take(setup) {
   const { politely } = await import("politely");
   const opened = await openers[setup.kind](setup.address);
-  let calls = 0; const lat = []; const errs = [];
+  let calls = 0;
   const { store } = opened;
   /** @type {import("politely").Store} */
   const counted = {
@@ -50,10 +54,7 @@ process.once("message", async (/** @type {Setup} */ setup) => {
     timeline: store.timeline,
     transact(keys, operation) {
       calls += 1;
-      const a = performance.now();
-      const r = store.transact(keys, operation);
-      r.then((x) => lat.push([performance.now() - a, x.starts?.length ?? -1]), (e) => errs.push(e.message));
-      return r;
+      return store.transact(keys, operation);
     },
   };
   const { rate, batch, callers, name } = setup;
@@ -71,19 +72,16 @@ process.once("message", async (/** @type {Setup} */ setup) => {
   };
   // What is loaded, connected and compiled before does not count.
   await limiter.check("bench.test");
-  process.once("message", async () => {
-    const [cpuAtStart, callsAtStart] = [cpuUs(), calls];
-    const work = Array.from({ length: callers }, () => caller().catch(() => undefined));
-    process.once("message", async () => {
-      stop.abort();
-      account.cpuUs = cpuUs() - cpuAtStart;
-      account.calls = calls - callsAtStart;
-      await Promise.all(work);
-      await limiter.close();
-      await opened.close();
-      if (process.env.S9) { lat.sort((a, b) => a[0] - b[0]); console.error(lat.length, 'p50', lat[lat.length >> 1]?.[0].toFixed(1), 'p90', lat[Math.floor(lat.length * 0.9)]?.[0].toFixed(1), 'max', lat.at(-1)?.[0].toFixed(0), 'granting', lat.filter((x) => x[1] > 0).length, 'starts', lat.reduce((s, x) => s + Math.max(0, x[1]), 0), errs.slice(0, 2)); }
-      process.send?.(account, () => process.exit());
-    });
-  });
   process.send?.("ready");
-});
+  await once(process, "message");
+  const [cpuAtStart, callsAtStart] = [cpuUs(), calls];
+  const work = Array.from({ length: callers }, () => caller().catch(() => undefined));
+  await once(process, "message");
+  stop.abort();
+  account.cpuUs = cpuUs() - cpuAtStart;
+  account.calls = calls - callsAtStart;
+  await Promise.all(work);
+  await limiter.close();
+  await opened.close();
+  process.send?.(account, () => process.exit());
+}

@@ -33,7 +33,13 @@ export async function startPostgres() {
     encoding: "utf8",
   });
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
-  const settings = { listen_addresses: "127.0.0.1", port, unix_socket_directories: "", fsync: "off", max_connections: 200 };
+  const settings = {
+    listen_addresses: "127.0.0.1",
+    port,
+    unix_socket_directories: "",
+    fsync: "off",
+    max_connections: 200,
+  };
   const args = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const server = await start(postgres, ["-D", data, ...args], folder, port, /ready to accept connections/);
   return { ...server, url: `postgres://bench@127.0.0.1:${port}/postgres` };
@@ -47,7 +53,15 @@ export async function startDynamodb() {
   const folder = makeFolder("dynamodb");
   const port = await freePort();
   const libraries = `-Djava.library.path=${join(home, "DynamoDBLocal_lib")}`;
-  const args = [libraries, "-jar", join(home, "DynamoDBLocal.jar"), "-inMemory", "-disableTelemetry", "-port", `${port}`];
+  const args = [
+    libraries,
+    "-jar",
+    join(home, "DynamoDBLocal.jar"),
+    "-inMemory",
+    "-disableTelemetry",
+    "-port",
+    `${port}`,
+  ];
   const server = await start("java", args, folder, port, /Initializing DynamoDB Local/);
   const endpoint = `http://127.0.0.1:${port}`;
   await until(async () => (await fetch(endpoint).catch(() => undefined)) !== undefined);
@@ -75,7 +89,7 @@ async function start(program, args, folder, port, ready) {
   const child = spawn(program, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"], ...runAs });
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (/** @type {Buffer} */ text) => {
-      said = (said + text).slice(-20_000);
+      said = (said + text.toString()).slice(-20_000);
     });
   }
   let isOver = false;

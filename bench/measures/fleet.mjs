@@ -94,16 +94,16 @@ const servers = {
     return { address: { path }, stop: () => undefined };
   },
   async redis() {
-    const { port, stop } = await startRedis();
-    return { address: { url: `redis://127.0.0.1:${port}` }, stop };
+    const server = await startRedis();
+    return { address: { url: `redis://127.0.0.1:${server.port}` }, stop: () => server.stop() };
   },
   async postgres() {
-    const { url, stop } = await startPostgres();
-    return { address: { url }, stop };
+    const server = await startPostgres();
+    return { address: { url: server.url }, stop: () => server.stop() };
   },
   async dynamodb() {
-    const { endpoint, stop } = await startDynamodb();
-    return { address: { endpoint }, stop };
+    const server = await startDynamodb();
+    return { address: { endpoint: server.endpoint }, stop: () => server.stop() };
   },
 };
 

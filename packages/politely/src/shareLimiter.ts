@@ -76,7 +76,7 @@ function checkShared({ store, name, outage, batch }: SharedOptions): void {
     throw new TypeError(`name must be a text of at most ${NAME_MOST} characters; got ${String(name)}.`);
   }
   if (typeof store !== "object" || store === null || typeof store.transact !== "function") {
-    throw new TypeError(`store must be a store, redisStore(client) say; got ${String(store)}.`);
+    throw new TypeError(`store must be a store, redisStore(client) say; got ${typeof store}.`);
   }
   if (outage !== undefined && outage !== "share" && outage !== "closed" && outage !== "open") {
     throw new TypeError(`outage must be "share", "closed" or "open"; got ${String(outage)}.`);

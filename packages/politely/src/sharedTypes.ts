@@ -37,7 +37,7 @@ export interface SharedOptions extends Omit<LimiterOptions, "store"> {
 }
 
 /** A granted start of a limiter with a store. `startedAtMs` is an instant of the store's timeline. */
-export interface SharedPermit extends Permit, AsyncDisposable {
+export interface SharedPermit extends Omit<Permit, "release" | "report">, AsyncDisposable {
   /**
    * As `Permit.release`. Resolves once the store has heard what it needs to know; while it is away, at once: it is told when it is back.
    * Rejects only for an outcome or option that makes no sense.

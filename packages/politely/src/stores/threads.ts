@@ -19,7 +19,7 @@ const LONGEST_BUSY_MS = 3_600_000;
 /**
  * Makes a memory for `threadStore`: once, in the thread that starts the others, which get it as `workerData` or in a message.
  *
- * It never grows. `bytes` is 65,536 to 268,435,456; the default of 4 MiB has room for about 4,500 hosts at a time.
+ * It never grows. `bytes` is 65,536 to 268,435,456; the default of 4 MiB has room for about 5,000 hosts at a time.
  * Throws `RangeError` for other sizes.
  */
 export function threadMemory(bytes: number = USUAL_BYTES): SharedArrayBuffer {

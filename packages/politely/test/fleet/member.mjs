@@ -23,7 +23,7 @@ export function joinFleet() {
   const { id, input, libraryUrl, longestMs } = JSON.parse(process.env.POLITELY_FLEET ?? "{}");
   if (typeof id !== "string") throw new Error("This program is a member of a fleet; it is started by startFleet.");
   const stop = new AbortController();
-  /** @type {Map<string, (data: unknown) => void>} */
+  /** @type {Map<string, (data: unknown) => unknown>} */
   const acts = new Map([["stop", () => stop.abort()]]);
   const lines = createInterface({ input: process.stdin });
   lines.on("line", (line) => {
@@ -47,7 +47,7 @@ export function joinFleet() {
       return went;
     },
     stopping: stop.signal,
-    /** @param {string} name @param {(data: unknown) => void} act */
+    /** @param {string} name @param {(data: unknown) => unknown} act */
     onCommand: (name, act) => void acts.set(name, act),
     /**
      * Logs a start and returns the number that `release` wants.

@@ -78,7 +78,7 @@ describe("places of a limiter with a store", () => {
     const fleet = new Fleet();
     const limiter = fleet.add({ concurrency: 1 });
     const permit = await fleet.now(limiter.acquire("x.org"));
-    await fleet.now(permit[Symbol.asyncDispose]());
+    await fleet.now(Promise.resolve(permit[Symbol.asyncDispose]()));
     expect(await fleet.now(limiter.tryAcquire("x.org"))).toBeDefined();
   });
 });

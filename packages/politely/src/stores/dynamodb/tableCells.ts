@@ -80,7 +80,7 @@ export class TableCells {
         await this.#giveWay(names);
         const cells = names.map((name) => this.#remembered.get(name));
         const job = { names, cells, isCurrent: false, refusals: 0, lastRefusal: undefined, abortSignal: late.signal };
-        return await this.#carryOut(job, change);
+        return this.#carryOut(job, change);
       });
     } finally {
       clearTimeout(timer);

@@ -6,9 +6,9 @@ import type { Fleet } from "../startFleet.js";
 import { until } from "../until.js";
 import { comesWithinMs, groundOf, logged, startWorkers } from "./ground.js";
 import { type Book, policyOf, violationsOf } from "./numbers.js";
-import { redisPlace, sqlitePlace } from "./places.js";
+import { redisPlace } from "./places.js";
 
-const crowd = Number(process.env.S9N ?? 50);
+const crowd = 50;
 const watchedMs = 6_000;
 const book: Book = {
   permitTtlMs: 30_000,
@@ -19,7 +19,7 @@ const book: Book = {
 };
 
 describe("fifty processes that all wait for one key", () => {
-  const ground = groundOf(process.env.S9R ? () => redisPlace() : sqlitePlace);
+  const ground = groundOf(() => redisPlace());
 
   it("ask at most twice for each start, at a slow key and at a fast one, and all get their turn", async () => {
     const members = Array.from({ length: crowd }, (_, index) => ({ id: `one-${index}` }));
@@ -28,17 +28,6 @@ describe("fifty processes that all wait for one key", () => {
     const input = { policy: policyOf(book), options: { name: "crowd", outage: "closed" }, loads };
     await using fleet = await startWorkers(ground(), members, input);
     fleet.go();
-    setTimeout(
-      async () =>
-        (await import("node:fs")).writeFileSync(
-          "/tmp/s9-crowd.json",
-          fleet
-            .log()
-            .map((e) => JSON.stringify(e))
-            .join("\n"),
-        ),
-      15_000,
-    );
     // From here on everybody stands in line.
     await until("everybody has started at the fast key", 2 * comesWithinMs, () =>
       members.every(({ id }) => logged(fleet, "start", id).some(({ key }) => key === "fast.test")),

@@ -175,7 +175,7 @@ class Worker {
 
 /** Numbers from 0 up to 1, always the same for the same text. @param {string} text */
 function randomFrom(text) {
-  let state = [...text].reduce((sum, letter) => Math.imul(sum, 31) + letter.charCodeAt(0), 7) >>> 0;
+  let state = Array.from(text).reduce((sum, letter) => Math.imul(sum, 31) + letter.charCodeAt(0), 7) >>> 0;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;

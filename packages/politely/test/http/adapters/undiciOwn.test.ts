@@ -2,6 +2,7 @@ import { Agent, fetch as undiciFetch } from "undici";
 import { describe, expect, it } from "vitest";
 import { politeInterceptor } from "../../../src/http/undici/index.js";
 import { type PolicyInput, politely } from "../../../src/index.js";
+import type { Limiter } from "../../../src/types.js";
 import { localSite } from "../fetch/localSite.js";
 
 const HERE = "127.0.0.2";
@@ -9,7 +10,7 @@ const THERE = "127.0.0.3";
 
 /** A limiter whose own requests go through a dispatcher that it paces itself. */
 function looped(policy: PolicyInput) {
-  const polite = politely(policy, {
+  const polite: Limiter = politely(policy, {
     fetch: (input, init) =>
       undiciFetch(input as string, { ...init, dispatcher: agent } as object) as unknown as Promise<Response>,
   });
