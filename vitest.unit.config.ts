@@ -13,11 +13,24 @@ export default defineConfig({
       "packages/politely/test/http/**",
       // Properties over hours of virtual time.
       "packages/politely/test/laws/**",
+      "packages/politely/test/scheduler/adaptive/scenarios.test.ts",
+      // Reads the whole source with the compiler, as lint does.
+      "packages/politely/test/architecture.test.ts",
+      // Real sockets.
+      "packages/politely/test/testing/virtualOriginListen.test.ts",
+      // Real timers, millions of rows, a hundred thousand waiters.
+      "packages/politely/test/scheduler/systemClock*.test.ts",
+      "packages/politely/test/scheduler/slab.test.ts",
+      "packages/politely/test/cases/queue.test.ts",
+      "packages/politely/test/cases/review-turns.test.ts",
     ],
     // One module graph for all files: the library is loaded once.
     isolate: false,
     pool: "threads",
+    maxWorkers: "100%",
+    // What was compiled the time before is not compiled again.
+    experimental: { fsModuleCache: true },
     testTimeout: 60_000,
-    env: { FC_TIMES: "0.2" },
+    env: { FC_TIMES: "0.1" },
   },
 });
