@@ -1,7 +1,8 @@
-// Compiles packages/politely into its dist folder, which is emptied first so that no file of an earlier build is packed.
+// Compiles the packages into their dist folders, which are emptied first so that no file of an earlier build is packed.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { root, tool } from "./run.mjs";
 
-rmSync(join(root, "packages/politely/dist"), { recursive: true, force: true });
-process.exit(tool("tsc", ["-p", "packages/politely"]) ? 0 : 1);
+const packages = ["packages/politely", "packages/politely-cli"];
+for (const name of packages) rmSync(join(root, name, "dist"), { recursive: true, force: true });
+process.exit(packages.every((name) => tool("tsc", ["-p", name])) ? 0 : 1);
