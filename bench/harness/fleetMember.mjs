@@ -1,7 +1,7 @@
 // @ts-check
 // One of several processes that share a limit: it asks for starts without a pause until it is told to stop, and then says what it got.
 import { once } from "node:events";
-import { cpuUs } from "./timing.mjs";
+import { cpuUs, pauseMs } from "./timing.mjs";
 
 /** @typedef {{ kind: string; address: Record<string, string>; rate: { count: number; per: number }; batch: boolean; callers: number; name: string }} Setup */
 /** @typedef {{ startsUs: number[]; machineUs: number[]; calls: number; cpuUs: number }} Account */
@@ -63,11 +63,16 @@ async function take(setup) {
   /** @type {Account} */
   const account = { startsUs: [], machineUs: [], calls: 0, cpuUs: 0 };
   const caller = async () => {
-    for (;;) {
-      const permit = await limiter.acquire("bench.test", { signal: stop.signal });
+    while (!stop.signal.aborted) {
+      const permit = await limiter.acquire("bench.test", { signal: stop.signal }).catch(() => undefined);
+      if (permit === undefined) {
+        // The store is away, or it is over.
+        await pauseMs(20);
+        continue;
+      }
       account.startsUs.push(Math.round(permit.startedAtMs * 1000));
       account.machineUs.push(Number(process.hrtime.bigint() / 1000n));
-      permit.release();
+      await permit.release();
     }
   };
   // What is loaded, connected and compiled before does not count.
@@ -75,7 +80,7 @@ async function take(setup) {
   process.send?.("ready");
   await once(process, "message");
   const [cpuAtStart, callsAtStart] = [cpuUs(), calls];
-  const work = Array.from({ length: callers }, () => caller().catch(() => undefined));
+  const work = Array.from({ length: callers }, () => caller());
   await once(process, "message");
   stop.abort();
   account.cpuUs = cpuUs() - cpuAtStart;

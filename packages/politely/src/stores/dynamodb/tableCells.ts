@@ -29,8 +29,8 @@ interface Job {
   readonly abortSignal: AbortSignal;
 }
 
-/** Pauses after a lost race grow from the first to the second; each is a random part of it. */
-const lostPausesMs = [2, 100] as const;
+/** The longest pause after a lost race. They grow by the time of a write with each race; each is a random part of that. */
+const lostPauseMs = 100;
 /** A process that has just written gives way to others for a random part of so many round trips, */
 const givenWayTrips = 2;
 /** always when others have written something that it saw within this time, and else now and then. */
@@ -197,7 +197,7 @@ export class TableCells {
       for (const [index, item] of refusal.found) this.#see(job, index, cellOf(item, table));
       // The one cell there is has just been seen.
       job.isCurrent = job.names.length === 1 && refusal.found.has(0);
-      await pause(pauseMs(refusal, job.refusals));
+      await pause(pauseMs(refusal, job.refusals, this.#tripMs));
       return undefined;
     }
   }
@@ -249,12 +249,14 @@ function decide<Answer>({ cells }: Job, change: ChangeCells<Answer>, nowUs: numb
   }
 }
 
-function pauseMs({ why }: Refusal, count: number): number {
+function pauseMs({ why }: Refusal, count: number, tripMs: number): number {
   // Whoever has just lost a race knows what is there now. After a pause that would be old again, and the next race as good as lost,
   // so every other try follows at once.
   if (why === "changed" && count % 2 === 1) return 0;
-  const [fromMs, toMs] = why === "throttled" ? throttledPausesMs : lostPausesMs;
-  return Math.random() * Math.min(toMs, fromMs * 2 ** count);
+  const [fromMs, toMs] = throttledPausesMs;
+  const longestMs =
+    why === "throttled" ? Math.min(toMs, fromMs * 2 ** count) : Math.min(lostPauseMs, (1 + tripMs) * count);
+  return Math.random() * longestMs;
 }
 
 /** The promise, or a rejection as soon as the signal is aborted. */

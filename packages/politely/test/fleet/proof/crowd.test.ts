@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { FleetEntry } from "../fleetMember.js";
 import { joinStarts } from "../joinStarts.js";
 import type { Fleet } from "../startFleet.js";
-import { until } from "../until.js";
-import { comesWithinMs, groundOf, logged, startWorkers } from "./ground.js";
+import { awaits, comes, comesWithinMs, groundOf, startWorkers } from "./ground.js";
 import { type Book, policyOf, violationsOf } from "./numbers.js";
 import { redisPlace } from "./places.js";
 
@@ -29,9 +28,8 @@ describe("fifty processes that all wait for one key", () => {
     await using fleet = await startWorkers(ground(), members, input);
     fleet.go();
     // From here on everybody stands in line.
-    await until("everybody has started at the fast key", 2 * comesWithinMs, () =>
-      members.every(({ id }) => logged(fleet, "start", id).some(({ key }) => key === "fast.test")),
-    );
+    const isFast = ({ type, key }: FleetEntry): boolean => type === "start" && key === "fast.test";
+    await awaits(fleet, "everybody has started at the fast key", (log) => membersIn(log.filter(isFast)) === crowd);
     const before = await tallied(fleet, members, 1);
     await delay(watchedMs);
     const after = await tallied(fleet, members, 2);
@@ -54,9 +52,12 @@ async function tallied(
   count: number,
 ): Promise<FleetEntry[]> {
   for (const { id } of members) fleet.send(id, "tally");
-  const all = (): FleetEntry[] => logged(fleet, "tally");
-  await until("everybody has told", comesWithinMs, () => all().length === count * crowd);
-  return members.map(({ id }) => logged(fleet, "tally", id)[count - 1]);
+  const told = await comes(fleet, "tally", undefined, count * crowd);
+  return told.slice(-crowd);
+}
+
+function membersIn(entries: readonly FleetEntry[]): number {
+  return new Set(entries.map(({ member }) => member)).size;
 }
 
 function sum(entries: readonly FleetEntry[], host: string, what: "calls" | "granted"): number {

@@ -1,11 +1,12 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll } from "vitest";
 import { type CompiledLibrary, compileLibrary } from "../compileLibrary.js";
 import type { FleetEntry } from "../fleetMember.js";
 import { type Fleet, type MemberOptions, startFleet } from "../startFleet.js";
-import { until } from "../until.js";
 import type { Place } from "./places.js";
 
 const openedWithinMs = 60_000;
+const pollMs = 50;
 /** How long anything that has to come may take on a busy machine. */
 export const comesWithinMs = 20_000;
 
@@ -48,9 +49,38 @@ export function logged(fleet: Fleet, type: string, member?: string): FleetEntry[
   return fleet.log().filter((entry) => entry.type === type && (member === undefined || entry.member === member));
 }
 
+/** Waits until the log of a fleet is as `isSo` says. It is asked 20 times a second: putting a long log in order takes time. */
+export async function awaits(
+  fleet: Fleet,
+  what: string,
+  isSo: (log: readonly FleetEntry[]) => boolean,
+  withinMs = comesWithinMs,
+): Promise<void> {
+  const deadlineMs = performance.now() + withinMs;
+  while (!isSo(fleet.log())) {
+    if (performance.now() > deadlineMs) throw new Error(`Not within ${withinMs} ms: ${what}.`);
+    await delay(pollMs);
+  }
+}
+
 /** Waits until at least `count` entries of a type are there, and gives them. */
 export async function comes(fleet: Fleet, type: string, member?: string, count = 1): Promise<FleetEntry[]> {
-  const who = member === undefined ? "the log" : member;
-  await until(`${who} has ${count} of "${type}"`, comesWithinMs, () => logged(fleet, type, member).length >= count);
-  return logged(fleet, type, member);
+  const isOne = (entry: FleetEntry): boolean =>
+    entry.type === type && (member === undefined || entry.member === member);
+  const what = `${member ?? "the log"} has ${count} of "${type}"`;
+  await awaits(fleet, what, (log) => log.filter(isOne).length >= count);
+  return fleet.log().filter(isOne);
+}
+
+/** Waits until each of these has started something from now on. */
+export async function allStart(fleet: Fleet, ids: readonly string[], withinMs = 2 * comesWithinMs): Promise<void> {
+  const sinceUs = nowUs();
+  const has = (log: readonly FleetEntry[], id: string): boolean =>
+    log.some(({ type, member, machineUs }) => type === "start" && member === id && machineUs > sinceUs);
+  await awaits(fleet, "everybody starts something", (log) => ids.every((id) => has(log, id)), withinMs);
+}
+
+/** Now, on the clock that all processes of the machine share. */
+export function nowUs(): number {
+  return Number(process.hrtime.bigint() / 1_000n);
 }

@@ -4,8 +4,8 @@ import type { FleetEntry } from "../fleetMember.js";
 import { joinStarts } from "../joinStarts.js";
 import { comes, comesWithinMs, type Ground, startWorkers } from "./ground.js";
 
-const coolSec = 3;
-const windowMs = 3_000;
+const coolSec = 2;
+const windowMs = 2_000;
 const policy = {
   hosts: {
     "debt.test": { window: { count: 3, per: windowMs } },

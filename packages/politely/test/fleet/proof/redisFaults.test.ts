@@ -1,17 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { until } from "../../fleet/until.js";
 import { startRedis } from "../../servers/redis.js";
 import { askRedis } from "../../servers/redisProcess.js";
 import { startRedisSentinel } from "../../servers/redisSentinel.js";
 import { joinStarts } from "../joinStarts.js";
-import { comes, comesWithinMs, type Ground, groundOf, logged, startWorkers } from "./ground.js";
+import { allStart, comes, comesWithinMs, type Ground, groundOf, startWorkers } from "./ground.js";
 import { type Book, policyOf, violationsOf } from "./numbers.js";
-import { redisPlace } from "./places.js";
-import { proveFaults } from "./proveFaults.js";
+import { redisClusterPlace, redisPlace } from "./places.js";
 import { restartProof } from "./restartProof.js";
-
-proveFaults("Redis", () => redisPlace());
+import { stormProof } from "./stormProof.js";
 
 const host = "redis.test";
 const book: Book = {
@@ -60,11 +57,11 @@ describe.concurrent("processes with a Redis that", () => {
   });
 });
 
-describe("processes whose Redis restarts", () => {
+describe.concurrent("processes whose Redis restarts", () => {
   restartProof(groundOf(() => redisPlace(["--appendonly", "yes"])));
 });
 
-describe("processes with Redis Sentinel", () => {
+describe.concurrent("processes with Redis Sentinel", () => {
   const ground = groundOf(async () => {
     const system = await startRedisSentinel();
     const { sentinels, name } = system;
@@ -77,10 +74,7 @@ describe("processes with Redis Sentinel", () => {
     fleet.go();
     for (const { id } of members) await comes(fleet, "start", id, 20);
     await ground().place.system.failover();
-    const backUs = Number(process.hrtime.bigint() / 1_000n);
-    await until("all start again", 2 * comesWithinMs, () =>
-      members.every(({ id }) => logged(fleet, "start", id).some(({ machineUs }) => machineUs > backUs)),
-    );
+    await allStart(fleet, ["a", "b", "c"]);
     await delay(500);
     const entries = await fleet.finish(comesWithinMs);
     const extra = violationsOf(joinStarts(entries), book).filter(({ kind }) => kind !== "token");
@@ -89,4 +83,8 @@ describe("processes with Redis Sentinel", () => {
     // Replication is asynchronous. A process has one question on its way, and each grants two starts at most: its burst.
     expect(most).toBeLessThanOrEqual(2 * members.length);
   });
+});
+
+describe.concurrent("processes that share a Redis Cluster", () => {
+  stormProof(groundOf(redisClusterPlace));
 });

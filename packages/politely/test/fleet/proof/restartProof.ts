@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { until } from "../until.js";
-import { comes, comesWithinMs, type Ground, logged, startWorkers } from "./ground.js";
+import { allStart, comes, comesWithinMs, type Ground, startWorkers } from "./ground.js";
 import { joinPlaces } from "./joinPlaces.js";
 import { type Book, policyOf, violationsOf } from "./numbers.js";
 import type { ServedPlace } from "./places.js";
@@ -27,10 +26,7 @@ export function restartProof(
     for (const { id } of members) await comes(fleet, "start", id, 5);
     for (let count = 0; count < restarts; count++) {
       await ground().place.server.restart();
-      const backUs = Number(process.hrtime.bigint() / 1_000n);
-      await until("all start again", 2 * comesWithinMs, () =>
-        members.every(({ id }) => logged(fleet, "start", id).some(({ machineUs }) => machineUs > backUs)),
-      );
+      await allStart(fleet, ["a", "b"]);
     }
     const entries = await fleet.finish(comesWithinMs);
     expect(violationsOf(joinPlaces(entries, book.permitTtlMs * 1_000), book)).toEqual([]);

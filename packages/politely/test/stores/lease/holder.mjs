@@ -1,6 +1,6 @@
 // A process that asks for a lease when it is told to go, says what it got, and keeps it until it is told otherwise.
 import { joinFleet } from "../../fleet/member.mjs";
-import { openStore } from "./openStore.mjs";
+import { openStore } from "../../fleet/openStore.mjs";
 
 const member = joinFleet();
 const { kind, address, name, ttl, wait = 0, leaves = false, isCrowded = false } = member.input;

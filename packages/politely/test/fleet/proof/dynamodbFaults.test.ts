@@ -1,4 +1,0 @@
-import { dynamodbPlace } from "./places.js";
-import { proveFaults } from "./proveFaults.js";
-
-proveFaults("DynamoDB", dynamodbPlace);

@@ -1,4 +1,0 @@
-import { redisClusterPlace } from "./places.js";
-import { proveFleet } from "./proveFleet.js";
-
-proveFleet("a Redis Cluster", redisClusterPlace);
