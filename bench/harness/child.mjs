@@ -3,6 +3,9 @@
 // Usage: node child.mjs MEASURE RIVAL PARAMS OPTIONS, the last two as JSON.
 import { measures } from "../measures/index.mjs";
 
+// Told to stop, it exits in order: servers that it has started end with it.
+process.once("SIGTERM", () => process.exit(1));
+
 const [name, rival, params, options] = process.argv.slice(2);
 const measure = measures.find((candidate) => candidate.name === name);
 if (!measure) throw new Error(`no measure is called ${name}`);

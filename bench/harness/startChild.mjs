@@ -29,14 +29,22 @@ export async function startChild({ measure, contender, params, capMs, goProgram 
  */
 function readAnswer(command, args, capMs) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], timeout: capMs, killSignal: "SIGKILL" });
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+    let isStopped = false;
+    const stop = setTimeout(() => {
+      isStopped = true;
+      // It ends the servers that it has started; one that does not hear is ended the hard way.
+      child.kill("SIGTERM");
+      setTimeout(() => child.kill("SIGKILL"), 5_000).unref();
+    }, capMs);
     let output = "";
     let complaint = "";
     child.stdout.on("data", (chunk) => (output += chunk));
     child.stderr.on("data", (chunk) => (complaint += chunk));
     child.on("error", (error) => resolve({ error: error.message }));
-    child.on("close", (code, signal) => {
-      if (signal) return resolve({ error: `stopped after ${capMs / 1000} s` });
+    child.on("close", (code) => {
+      clearTimeout(stop);
+      if (isStopped) return resolve({ error: `stopped after ${capMs / 1000} s` });
       try {
         resolve(JSON.parse(output));
       } catch {

@@ -14,12 +14,13 @@ const runAs = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 /** @typedef {{ port: number; stop(): Promise<void> }} Server */
 
-/** A Redis that writes nothing to the disk. @returns {Promise<Server>} */
+/** A Redis that writes nothing to the disk. @returns {Promise<Server & { url: string }>} */
 export async function startRedis() {
   const folder = makeFolder("redis");
   const port = await freePort();
   const args = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder];
-  return start("redis-server", args, folder, port, /Ready to accept connections/);
+  const server = await start("redis-server", args, folder, port, /Ready to accept connections/);
+  return { ...server, url: `redis://127.0.0.1:${port}` };
 }
 
 /** A PostgreSQL whose commits do not wait for the disk. @returns {Promise<Server & { url: string }>} */

@@ -96,7 +96,7 @@ const servers = {
   },
   async redis() {
     const server = await startRedis();
-    return { address: { url: `redis://127.0.0.1:${server.port}` }, stop: () => server.stop() };
+    return { address: { url: server.url }, stop: () => server.stop() };
   },
   async postgres() {
     const server = await startPostgres();

@@ -1,16 +1,12 @@
 // @ts-check
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createServer } from "node:net";
-import { setTimeout as pause } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { ensure, median } from "../harness/timing.mjs";
+import { startRedis } from "../harness/storeServers.mjs";
+import { median } from "../harness/timing.mjs";
 
 /** @typedef {(key: number, caller: number) => Promise<unknown>} Decide */
 /** @typedef {{ deciding(url: string, keys: number, options: object): Promise<Decide> }} RedisRival */
 
 const IN_FLIGHT = 64;
-const READY_WITHIN_MS = 10_000;
 
 const politely = { name: "politely", rival: "politelyRedis" };
 const rich = {
@@ -18,6 +14,14 @@ const rich = {
   rival: "politelyRedis",
   options: { isRich: true },
   note: "rate, two windows, global",
+  params: { count: 4_000 },
+};
+const batch = {
+  name: "politely, batch",
+  rival: "politelyRedis",
+  options: { isBatch: true },
+  note: "acquire and release, 1,000,000/s",
+  params: { count: 300_000 },
 };
 const ping = { name: "PING", rival: "bareRedis", options: { isPing: true } };
 const script = { name: "bare script", rival: "bareRedis", note: "one key, one rate" };
@@ -34,6 +38,14 @@ const goals = [
   { text: "at least rate-limiter-flexible's", metric: "perSecond", against: flexible.name, atLeast: 1 },
 ];
 
+const batchGoal = {
+  text: "with batch, at least 5 × the bare script",
+  metric: "perSecond",
+  of: batch.name,
+  against: script.name,
+  atLeast: 5,
+};
+
 /** @type {import("./types.d.ts").Measure} */
 export const redis = {
   name: "redis",
@@ -41,11 +53,11 @@ export const redis = {
     id: `redis-${keys}`,
     title: `Redis decisions on one connection, 64 in flight, ${keys.toLocaleString("en-US")} ${keys === 1 ? "key" : "keys"}; more is better`,
     metrics,
-    contenders: [politely, rich, ping, script, flexible, bottleneck],
+    contenders: [politely, ...(keys === 1 ? [batch] : []), rich, ping, script, flexible, bottleneck],
     params: { keys, count: 60_000, samples: 3 },
     quick: { count: 20_000, samples: 2 },
     rounds: 5,
-    goals,
+    goals: keys === 1 ? [...goals, batchGoal] : goals,
   })),
 
   async run(rival, { keys, count, samples }, options) {
@@ -75,7 +87,7 @@ export const redis = {
         serverUs: median(results.map((result) => result.serverUs)),
       };
     } finally {
-      server.stop();
+      await server.stop();
     }
   },
 };
@@ -98,39 +110,4 @@ async function serverUs(client) {
   let seconds = 0;
   for (const match of info.matchAll(/used_cpu_(?:user|sys):([\d.]+)/g)) seconds += Number(match[1]);
   return seconds * 1e6;
-}
-
-/** A server of its own for each contender, which keeps nothing on disk. */
-async function startRedis() {
-  const port = await freePort();
-  const child = spawn("redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", ""], {
-    stdio: "ignore",
-  });
-  let isMissing = false;
-  child.on("error", () => {
-    isMissing = true;
-  });
-  const url = `redis://127.0.0.1:${port}`;
-  const deadlineMs = performance.now() + READY_WITHIN_MS;
-  for (;;) {
-    ensure(!isMissing, "left out: redis-server is not installed; apt-get install redis-server");
-    ensure(performance.now() < deadlineMs, "redis-server did not get ready");
-    const probe = new Redis(url, { retryStrategy: () => null, lazyConnect: true, maxRetriesPerRequest: 0 });
-    probe.on("error", () => undefined);
-    const isReady = await probe.connect().then(
-      () => true,
-      () => false,
-    );
-    probe.disconnect();
-    if (isReady) return { url, stop: () => child.kill() };
-    await pause(20);
-  }
-}
-
-async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return address !== null && typeof address === "object" ? address.port : 0;
 }

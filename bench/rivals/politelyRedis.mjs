@@ -1,5 +1,6 @@
 // @ts-check
 import { Redis } from "ioredis";
+import { politely } from "politely";
 import { redisStore } from "politely/redis";
 
 const FAST = { rateCount: 1, ratePerUs: 1, burst: 100_000_000 };
@@ -11,10 +12,12 @@ const MAX_HOLD_US = 600_000_000;
 
 /**
  * A rate with cooldowns and an answer remembered for each asker; with `isRich`, two windows and a global rate as well.
+ * With `isBatch` a whole limiter that takes starts in advance, instead of the store alone.
  *
- * @param {string} url @param {number} keys @param {{ isRich?: boolean }} options
+ * @param {string} url @param {number} keys @param {{ isRich?: boolean; isBatch?: boolean }} options
  */
-export async function deciding(url, keys, { isRich = false }) {
+export async function deciding(url, keys, { isRich = false, isBatch = false }) {
+  if (isBatch) return batching(url);
   const store = redisStore(new Redis(url));
   const names = Array.from({ length: keys }, (_, index) => (isRich ? [`host ${index}`, "global"] : [`host ${index}`]));
   const limits = isRich ? [WINDOWS, RATE] : [RATE];
@@ -39,6 +42,16 @@ export async function deciding(url, keys, { isRich = false }) {
       member: "",
     });
     if (starts.length !== 1) throw new Error("a start was refused");
+  };
+}
+
+/** @param {string} url */
+function batching(url) {
+  const fast = { rate: { count: 1_000_000, per: 1_000 }, burst: 10_000 };
+  const limiter = politely({ hosts: { "host.test": fast } }, { store: redisStore(new Redis(url)), batch: true });
+  return async () => {
+    const permit = await limiter.acquire("host.test");
+    permit.release();
   };
 }
 

@@ -8,7 +8,7 @@ export {
   RobotsError,
   StoreError,
 } from "./errors.js";
-export type { Cause, Explanation, LimiterEvent, LimitKind, Stats, WindowStats } from "./observe/types.js";
+export type { Cause, Explanation, FleetStats, LimiterEvent, LimitKind, Stats, WindowStats } from "./observe/types.js";
 export { loadPolicy } from "./policy/loadPolicy.js";
 export type { HostLimits, HttpPolicy, Limits, PolicyInput, RetryPolicy } from "./policy/types.js";
 export { limit, politely } from "./politely.js";

@@ -15,8 +15,19 @@ import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTyp
 import { shareLimiter } from "./shareLimiter.js";
 import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
 
-const KNOWN_OPTIONS = ["clock", "logger", "maxKeys", "keepStats", "ageing", "random", "fetch"];
-const SHARED_OPTIONS = [...KNOWN_OPTIONS, "store", "name", "outage", "batch"];
+/** Options that say how a store is used. */
+const STORE_OPTIONS = ["name", "outage", "batch"];
+const KNOWN_OPTIONS = [
+  "clock",
+  "logger",
+  "maxKeys",
+  "keepStats",
+  "ageing",
+  "random",
+  "fetch",
+  "store",
+  ...STORE_OPTIONS,
+];
 const KEY = "limit";
 
 /** Makes a limiter for any number of hosts, whose limits all processes with the same store share. Throws `PolicyError` listing every problem of the policy. */
@@ -67,7 +78,7 @@ function makeLimiter(
   options: Omit<LimiterOptions, "store"> = {},
   counsel?: EngineOptions["counsel"],
 ): LocalLimiter {
-  checkOptions(options, counsel === undefined ? KNOWN_OPTIONS : SHARED_OPTIONS);
+  checkOptions(options);
   const { logger, keepStats = 100_000, maxKeys = 1_000_000 } = options;
   const clock = options.clock ?? systemClock();
   const random = options.random ?? Math.random;
@@ -127,11 +138,18 @@ function isShared(options: LimiterOptions | SharedOptions | undefined): options 
   return typeof options === "object" && options !== null && options.store !== undefined;
 }
 
-function checkOptions(options: Omit<LimiterOptions, "store">, known: readonly string[]): void {
+function checkOptions(options: Omit<LimiterOptions, "store">): void {
   if ("store" in options && options.store === undefined) {
     throw new TypeError("store is undefined. Leave the field out for limits of this process only.");
   }
-  checkNames(options, known, "options");
+  checkNames(options, KNOWN_OPTIONS, "options");
+  // Those of a limiter with a store have been read before.
+  const useless = STORE_OPTIONS.find((name) => name in options);
+  if (useless !== undefined) {
+    throw new TypeError(
+      `${useless} is for limits that are kept in a store, and there is none. Write { store: redisStore(client), ${useless}: … }, or leave it out.`,
+    );
+  }
   checkCount(options.maxKeys, "maxKeys", 1);
   checkCount(options.keepStats, "keepStats", 0);
   const { clock, random, logger, fetch } = options;

@@ -8,6 +8,7 @@ import { Renewals } from "./scheduler/shared/renewals.js";
 import { Settler } from "./scheduler/shared/settler.js";
 import { StoreLimiter } from "./scheduler/shared/sharedLimiter.js";
 import { Standby } from "./scheduler/shared/standby.js";
+import { storeProblem } from "./scheduler/shared/storeCheck.js";
 import { systemClock } from "./scheduler/systemClock.js";
 import type { SharedOptions } from "./sharedTypes.js";
 import { memoryStore } from "./stores/memory.js";
@@ -31,14 +32,15 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
     if (made.engine === undefined) throw new Error("The engine is made before anything asks for it.");
     return made.engine;
   };
-  const onOutage = (message: string, isAway: boolean): void => {
+  const onOutage = (said: string, isAway: boolean): void => {
+    const message = isAway ? `${said.replace(/\.$/, "")}; ${standby.saysAbout(outage)}` : said;
     engine().emit(() => ({ type: "outage", key: "*", atMs: engine().nowUs() / 1000, message }));
     if (!isAway) broker?.storeIsBack();
   };
   const onLost = (key: string, message: string): void =>
     engine().emit(() => ({ type: "warn", key, atMs: engine().nowUs() / 1000, message }));
   const link = new Link({ store, clock, process, onOutage, onLost });
-  const standby = new Standby(
+  const standby: Standby = new Standby(
     memoryStore(() => engine().nowUs()),
     link,
     () => engine().nowUs(),
@@ -75,9 +77,8 @@ function checkShared({ store, name, outage, batch }: SharedOptions): void {
   if (name !== undefined && (typeof name !== "string" || name.length > NAME_MOST)) {
     throw new TypeError(`name must be a text of at most ${NAME_MOST} characters; got ${String(name)}.`);
   }
-  if (typeof store !== "object" || store === null || typeof store.transact !== "function") {
-    throw new TypeError(`store must be a store, redisStore(client) say; got ${typeof store}.`);
-  }
+  const problem = storeProblem(store);
+  if (problem !== undefined) throw new TypeError(problem);
   if (outage !== undefined && outage !== "share" && outage !== "closed" && outage !== "open") {
     throw new TypeError(`outage must be "share", "closed" or "open"; got ${String(outage)}.`);
   }

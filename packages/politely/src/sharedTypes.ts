@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { Explanation, LimiterEvent, Stats } from "./observe/types.js";
+import type { Explanation, FleetStats, LimiterEvent, Stats } from "./observe/types.js";
 import type { Limits, PolicyInput } from "./policy/types.js";
 import type { Store } from "./stores/store.js";
 import type {
@@ -26,7 +26,7 @@ export interface SharedOptions extends Omit<LimiterOptions, "store"> {
   readonly name?: string | undefined;
   /**
    * What holds while the store is away. `"share"`, the default: this process's part of each limit, the whole divided by the
-   * number of processes last seen (ten when none ever was). `"closed"`: every request is refused with a `StoreError`. `"open"`: none is.
+   * number of processes last seen (ten when the store was never met). `"closed"`: every request is refused with a `StoreError`. `"open"`: none is.
    */
   readonly outage?: "share" | "closed" | "open" | undefined;
   /**
@@ -48,7 +48,7 @@ export interface SharedPermit extends Omit<Permit, "release" | "report">, AsyncD
 
 /** Which statistics `stats` gives. */
 export interface StatsOptions {
-  /** True: of all processes together, as the store knows them. Default false: counts of this process. */
+  /** True: `FleetStats`, what the store knows of all processes together. Default false: counts of this process. */
   readonly fleet?: boolean | undefined;
 }
 
@@ -72,11 +72,17 @@ export interface SharedLimiter {
   ): (this: This, ...args: Args) => Promise<T>;
   /** The standard `fetch`, paced and listening; as `Limiter.fetch`. */
   fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response>;
+  /**
+   * What the store knows of one host, of all processes; undefined when it knows nothing of it. Rejects with `StoreError` while the store is
+   * away, whatever `outage` says: this process does not know it.
+   */
+  stats(target: Target, options: { readonly fleet: true }): Promise<FleetStats | undefined>;
   /** A copy of one host's statistics: counts of this process, with tokens, windows and cooldown as the store knows them; undefined when it was never seen here. */
-  stats(target: Target, options?: StatsOptions): Promise<Stats | undefined>;
+  stats(target: Target, options?: { readonly fleet?: false | undefined }): Promise<Stats | undefined>;
+  stats(target: Target, options?: StatsOptions): Promise<Stats | FleetStats | undefined>;
   /** All hosts kept by this process, counts of this process only. */
   stats(): Promise<Stats[]>;
-  /** Says why a request would wait now, the most binding cause first. */
+  /** Says why a request would wait now, the most binding cause first, and whose limit it is where another process's is stricter. */
   explain(target: Target): Promise<Explanation>;
   /** Milliseconds since the last start of any process; Infinity before the first, or when it is long ago. */
   elapsedMs(target: Target): Promise<number>;
@@ -94,7 +100,10 @@ export interface SharedLimiter {
   reset(target?: Target, what?: ResetWhat): Promise<void>;
   /** Calls `listener` for every event of this process until the returned function is called. */
   subscribe(listener: (event: LimiterEvent) => void): () => void;
-  /** Refuses new work, and gives back what is not used. The store's client is the caller's to close, afterwards. */
+  /**
+   * Refuses new work, gives back what is not used, and leaves the fleet. The policy of the last process to leave a host goes with it; otherwise it
+   * counts for one `permitTtl` more. The store's client is the caller's to close, afterwards.
+   */
   close(options?: { readonly drain?: boolean }): Promise<void>;
 }
 
@@ -109,7 +118,10 @@ export interface SharedKeyLimiter {
     fn: (this: This, ...args: Args) => T | PromiseLike<T>,
   ): (this: This, ...args: Args) => Promise<T>;
   fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response>;
-  stats(options?: StatsOptions): Promise<Stats>;
+  /** What the store knows of the key, of all processes; zeros when that is nothing. Rejects with `StoreError` while the store is away. */
+  stats(options: { readonly fleet: true }): Promise<FleetStats>;
+  stats(options?: { readonly fleet?: false | undefined }): Promise<Stats>;
+  stats(options?: StatsOptions): Promise<Stats | FleetStats>;
   explain(): Promise<Explanation>;
   elapsedMs(): Promise<number>;
   pause(duration?: Duration): Promise<void>;

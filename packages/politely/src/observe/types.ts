@@ -12,7 +12,8 @@ export type LimitKind =
   | "adaptive"
   | "pause"
   | "queue"
-  | "reserved";
+  | "reserved"
+  | "closed";
 
 /** One cause of a wait. */
 export interface Cause {
@@ -82,6 +83,34 @@ export interface Stats {
   /** How many hosts this row sums up, when it is the row of the folded ones. */
   readonly foldedHosts?: number;
   /** The snake_case keys of the service, and the rest. */
+  toJSON(): Record<string, unknown>;
+}
+
+/**
+ * What a store knows of one host, of all processes together. A copy: it does not change afterwards.
+ *
+ * Counts begin when the store last knew nothing of the host: it forgets one a minute or more after nothing of it matters to any limit.
+ */
+export interface FleetStats {
+  readonly host: string;
+  /** Starts granted or recorded, without those that were given back unused. */
+  readonly totalRequests: number;
+  /** Answers that said "too many requests". */
+  readonly throttledRequests: number;
+  /** The last start. */
+  readonly lastRequestAt?: Date;
+  /** Places held; absent where no limit keeps places: without `concurrency` and `countFrom: "answer"` nobody knows. */
+  readonly inFlight?: number;
+  /** Lanes in line at this host, each of one process and with any number of requests in it. Those that another key stops stand in line there. */
+  readonly waiting: number;
+  /** How long the host is still to be left alone; 0 when it is not. */
+  readonly cooldownMs: number;
+  /** Whole and part units in the bucket now; absent without a rate. */
+  readonly tokens?: number;
+  /** The first of `windows`. */
+  readonly window?: WindowStats;
+  readonly windows: readonly WindowStats[];
+  /** The same in the snake_case keys of the service. */
   toJSON(): Record<string, unknown>;
 }
 

@@ -3,9 +3,11 @@ import type { LimiterEvent } from "../observe/types.js";
 import type { AcquireOptions, Permit, Target } from "../types.js";
 import { costOf, type Demand } from "./demand.js";
 import type { Engine } from "./engine.js";
-import { earliestUs, reasonOf } from "./forecast.js";
+import { earliestUs, reasonOf, until } from "./forecast.js";
 import { checkNames } from "./knownNames.js";
 import { type LaneCost, Terms, Waiter } from "./lane.js";
+
+type WaitEvent = Extract<LimiterEvent, { readonly type: "wait" }>;
 
 /** Requests that are ready to wait: granted at once, refused for good reason, or put in their lane. */
 export class Arrivals {
@@ -77,12 +79,31 @@ export class Arrivals {
     const announce = events.hasListeners ? this.#waitEvent(demand, cost, priority, nowUs) : undefined;
     queue.add(waiter, priority, demand, nowUs);
     if (options?.signal !== undefined && terms !== undefined) signals.watch(options.signal, terms);
-    if (announce !== undefined) events.emit(announce);
+    if (announce !== undefined) this.#announce(announce, waiter, demand, priority);
     queue.run(nowUs);
     return promise;
   }
 
-  #waitEvent(demand: Demand, cost: LaneCost, priority: number, nowUs: number): LimiterEvent {
+  /** Says that somebody waits, and why: at once where that is known, else when the store has said. Who starts before has not waited for a limit. */
+  #announce(event: WaitEvent, waiter: Waiter, demand: Demand, priority: number): void {
+    const { counsel, events } = this.engine;
+    const nowUs = this.engine.nowUs();
+    if (counsel === undefined || event.waitMs > 0 || counsel.outlook(demand, nowUs) !== undefined) {
+      events.emit(event);
+      return;
+    }
+    counsel.tellWhy(demand, waiter, (grantedForUs) => {
+      if (!events.hasListeners) return;
+      const toldUs = this.engine.nowUs();
+      const { waitMs, reason } = this.#waitEvent(demand, waiter.cost, priority, toldUs);
+      const leftMs = grantedForUs === undefined ? waitMs : Math.max(0, grantedForUs - toldUs) / 1000;
+      const granted = `${demand.key}: its start is granted${until(leftMs)}`;
+      const why = grantedForUs === undefined ? reason : granted;
+      events.emit({ ...event, atMs: toldUs / 1000, waitMs: leftMs, reason: why });
+    });
+  }
+
+  #waitEvent(demand: Demand, cost: LaneCost, priority: number, nowUs: number): WaitEvent {
     const lane = this.engine.queue.lanes.get(demand.name);
     return {
       type: "wait",

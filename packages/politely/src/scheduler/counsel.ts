@@ -1,6 +1,6 @@
 import type { LimitKind } from "../observe/types.js";
 import type { Permit } from "../types.js";
-import type { Lane, LaneCost, LaneSpec } from "./lane.js";
+import type { Lane, LaneCost, LaneSpec, Waiter } from "./lane.js";
 import type { HeldPermit } from "./permit.js";
 
 /** What stops a lane, as far as is known here. */
@@ -12,7 +12,14 @@ export interface Outlook {
   readonly atUs: number;
   /** What was answered to cause it; empty where nothing was. */
   readonly because: string;
+  /** Which of the rule's windows, when it is one. */
+  readonly windowIndex: number;
+  /** The limit in words, where it is none of this process's policy. */
+  readonly words?: string | undefined;
 }
+
+/** Told why somebody waits: by a start that is granted for an instant to come, or, with undefined, by what `outlook` says. */
+export type TellWhy = (grantedForUs: number | undefined) => void;
 
 /**
  * Whoever has the last word on starts: a store that several processes share.
@@ -33,4 +40,6 @@ export interface Counsel {
   configured(): void;
   /** What stops the lane; undefined when nothing is known to. */
   outlook(spec: LaneSpec, nowUs: number): Outlook | undefined;
+  /** Calls `tell` once it is known why a waiter of the lane does not start; never if it starts or leaves before. */
+  tellWhy(spec: LaneSpec, waiter: Waiter, tell: TellWhy): void;
 }

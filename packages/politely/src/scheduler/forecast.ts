@@ -66,7 +66,7 @@ export function causesOf(
     causes.push(...own.map(describe));
     if (outlook?.index === index) {
       const because = outlook.because === "" ? undefined : outlook.because;
-      causes.push(describeCause({ ...outlook, windowIndex: 0 }, { scope, key, rule, because, nowUs }));
+      causes.push(describeCause(outlook, { scope, key, rule, because, words: outlook.words, nowUs }));
     }
     const gate = queue.gateAt(slot);
     if (own.length > 0 || gate === undefined || (gate.parked.size === 0 && gate.reservedFor === undefined)) return;
@@ -94,14 +94,16 @@ interface CauseContext {
   readonly rule: Rule;
   /** What was answered or read, where that is the cause. */
   readonly because: string | undefined;
+  /** The limit in words, where it is not one of the rule. */
+  readonly words?: string | undefined;
   readonly nowUs: number;
 }
 
 /** A cause in words. */
 export function describeCause(cause: SlotCause, context: CauseContext): Cause {
-  const { scope, key, rule, because, nowUs } = context;
+  const { scope, key, rule, because, words, nowUs } = context;
   const waitMs = (cause.atUs - nowUs) / 1000;
-  const message = `${key}: ${wording(cause, rule, because)}${until(waitMs)}`;
+  const message = `${key}: ${words ?? wording(cause, rule, because)}${until(waitMs)}`;
   const described = { limit: cause.limit, scope, key, waitMs, message };
   return because === undefined ? described : { ...described, because };
 }
@@ -131,11 +133,16 @@ function wording(cause: SlotCause, rule: Rule, because: string | undefined): str
     pause: "paused",
     queue: "others are ahead",
     reserved: "reserved for one who has waited longer",
+    closed: CLOSED,
   };
   return words[cause.limit];
 }
 
-function until(waitMs: number): string {
+/** Why nothing starts any more. */
+export const CLOSED = "the limiter is closed";
+
+/** How long it takes, as the end of a sentence. */
+export function until(waitMs: number): string {
   if (waitMs === Number.POSITIVE_INFINITY) return " until it is resumed";
   if (waitMs === 0) return ", until an answer comes";
   if (waitMs < 1000) return `, ${Math.ceil(waitMs)} ms to go`;

@@ -1,5 +1,5 @@
 import { ClosedError } from "../errors.js";
-import type { Explanation, LimiterEvent, Stats } from "../observe/types.js";
+import type { Cause, Explanation, LimiterEvent, Stats } from "../observe/types.js";
 import type { CompiledPolicy, HttpRules, PolicyInput } from "../policy/types.js";
 import type {
   AcquireOptions,
@@ -15,7 +15,7 @@ import type {
 } from "../types.js";
 import type { Demand } from "./demand.js";
 import { Engine, type EngineOptions } from "./engine.js";
-import { causesOf, earliestUs } from "./forecast.js";
+import { CLOSED, causesOf, earliestUs } from "./forecast.js";
 import { OVERFLOW_KEY } from "./keys.js";
 import { checkNames } from "./knownNames.js";
 import type { Lane } from "./lane.js";
@@ -31,6 +31,14 @@ import { answerOfError, answerOfValue } from "./taskAnswer.js";
 const SMALL_TABLE = 4096;
 /** The shortest wait told to somebody who waits for an answer of which nobody knows when it comes. */
 const ANSWER_WAIT_MS = 1;
+
+const CLOSED_CAUSE: Cause = {
+  limit: "closed",
+  scope: "all",
+  key: "*",
+  waitMs: Number.POSITIVE_INFINITY,
+  message: CLOSED,
+};
 
 /** What the verbs need beside the engine. */
 export interface LimiterParts extends EngineOptions {
@@ -73,6 +81,7 @@ export class LocalLimiter implements Limiter {
     const engine = this.#engine;
     const nowUs = engine.nowUs();
     const demand = engine.demand(target, nowUs);
+    if (engine.isClosed) return { proceed: false, waitMs: CLOSED_CAUSE.waitMs, reason: CLOSED };
     if (engine.queue.canStart(demand, ONE, nowUs)) return { proceed: true, waitMs: 0 };
     const causes = causesOf(engine, demand, ONE, 0, nowUs);
     return { proceed: false, waitMs: this.#waitMs(demand, nowUs), reason: causes[0]?.message ?? "others are ahead" };
@@ -185,6 +194,10 @@ export class LocalLimiter implements Limiter {
     const demand = engine.demand(target, nowUs);
     const { key, host } = demand;
     const ahead = engine.queue.lanes.get(demand.name)?.size ?? 0;
+    if (engine.isClosed) {
+      const { waitMs } = CLOSED_CAUSE;
+      return { key, proceed: false, waitMs, ahead, origin: host.origin, causes: [CLOSED_CAUSE] };
+    }
     if (engine.queue.canStart(demand, ONE, nowUs)) {
       return { key, proceed: true, waitMs: 0, ahead, origin: host.origin, causes: [] };
     }

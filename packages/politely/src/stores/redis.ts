@@ -1,6 +1,7 @@
 import type { LimitOperation, Operation, ReplyTo } from "../core/shared/operation.js";
 import { checkOptionNames } from "./checkOptionNames.js";
 import { type IoredisClient, type NodeRedisClient, runnerOf } from "./redis/client.js";
+import { clientErrors } from "./redis/clientErrors.js";
 import { RedisLink } from "./redis/link.js";
 import { numberAt, type Reply } from "./redis/reply.js";
 import { type ScriptTexts, scriptTexts } from "./redis/scripts.js";
@@ -45,13 +46,16 @@ export function scriptedStore(
   const { prefix = defaultPrefix, timeoutMs = 5_000 } = options;
   check(prefix, timeoutMs);
   const link = new RedisLink({ runner: runnerOf(client), texts, timeoutMs, read: readReply });
+  const errors = clientErrors(client);
   const keyPrefix = `${prefix}k:`;
   const askerPrefix = `${prefix}a:`;
 
   return {
     name: "Redis",
     timeline: "epoch",
+    lastError: () => errors.last(),
     transact<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
+      errors.listen();
       const names: string[] = [];
       for (const key of keys) names.push(keyPrefix + key);
       if ("asker" in operation && operation.asker !== "") names.push(askerPrefix + operation.asker);

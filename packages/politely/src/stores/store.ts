@@ -14,6 +14,11 @@ export interface Store {
   /** How far the times of two of its clients may differ, in microseconds. Absent: not at all, since there is one clock. */
   readonly clockErrorUs?: number;
   /**
+   * What the client last reported beside its answers, a refused connection say, for the message when it does not answer; undefined when there is
+   * nothing to say. Absent where a question that fails says why itself.
+   */
+  lastError?(): unknown;
+  /**
    * Carries out one operation on `keys`, in one atomic step.
    *
    * Rejects with `StoreError` when it cannot: then it may or may not have happened, and sending the same operation again is safe.

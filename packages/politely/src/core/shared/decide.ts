@@ -1,5 +1,6 @@
 import { change } from "./change.js";
 import type { KeyState } from "./keyState.js";
+import { leave } from "./leave.js";
 import { look } from "./look.js";
 import { memoText, readMemo } from "./memoText.js";
 import { moveBack } from "./moveBack.js";
@@ -73,7 +74,7 @@ function carryOut(
     case "renew":
       return renew(states, operation, nowUs);
     case "leave":
-      for (const { line } of states) keep(line, ({ name }) => name !== operation.ticket);
+      for (const state of states) leave(state, operation.ticket, nowUs);
       return { nowUs };
     case "record":
       record(states, operation, nowUs);

@@ -110,7 +110,7 @@ export interface Stop {
   readonly readyUs: number;
   /** When to ask again: the turn of this asker. */
   readonly turnUs: number;
-  /** What was answered to cause it, for people; empty where nothing was. */
+  /** What was answered to cause it, for people. For a limit its numbers, see `limitNumbers`; for a pause the instant at which it ends; else empty. */
   readonly because: string;
 }
 
@@ -162,13 +162,16 @@ export interface SettleKey {
 export interface SettleOperation extends Sender {
   readonly kind: "settle";
   readonly startedUs: number;
-  readonly token: number;
+  /** Store time of the take that granted it, which may be before its instant; 0 for a start that was only recorded. */
+  readonly grantedUs: number;
   /** The operation that took it, and which of its starts it was: `"<asker>#<sequence>#<number>"`. */
   readonly place: string;
   /** The place is free from now on. */
   readonly isOver: boolean;
-  /** It was never sent: the gap goes back too. */
+  /** It was never sent: the gap goes back too, and it does not count as a start. */
   readonly isUnused: boolean;
+  /** How many starts go back as one, unused. Absent: one. */
+  readonly unusedCount?: number;
   readonly keys: readonly SettleKey[];
 }
 
@@ -193,9 +196,10 @@ export interface RenewReply {
   readonly lost: readonly string[];
 }
 
-/** Leaves the lines of those who wait. */
+/** Leaves the lines of those who wait, or the fleet. */
 export interface LeaveOperation extends Sender {
   readonly kind: "leave";
+  /** Whose place in line it is; or the name of a process that ends: the last one to go takes the policies along. */
   readonly ticket: string;
 }
 

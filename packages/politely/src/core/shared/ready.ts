@@ -3,7 +3,8 @@ import { rateOwedAt, rateReadyAt } from "../rate.js";
 import { windowReadyAt } from "../window.js";
 import type { KeyState, Track } from "./keyState.js";
 import { NEVER_US } from "./keyState.js";
-import type { StopKind, TakeKey } from "./operation.js";
+import type { SharedRule, StopKind, TakeKey } from "./operation.js";
+import { limitNumbers } from "./ruleNumbers.js";
 import { turnPage, unitsInFlight } from "./tracks.js";
 import { windowsOf } from "./windowLog.js";
 
@@ -23,8 +24,8 @@ export interface Block {
   readonly because: string;
 }
 
-/** Told of everything that does not allow a start at once. */
-type Tell = (kind: StopKind, atUs: number, isEvent: boolean, because: string) => void;
+/** Told of everything that does not allow a start at once, and why: what was answered, or whose limit it is. */
+type Tell = (kind: StopKind, atUs: number, isEvent: boolean, why: string | SharedRule, window?: number) => void;
 
 /**
  * What lets a start at this key wait longest, when so many others go first; undefined when nothing does.
@@ -58,13 +59,13 @@ export function blocksAt(state: KeyState, key: TakeKey, nowUs: number): Block[] 
 
 function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, found: (block: Block) => void): void {
   const pollUs = pollAfter(state, nowUs);
-  const tell: Tell = (kind, atUs, isEvent, because) => {
+  const tell: Tell = (kind, atUs, isEvent, why, window = 0) => {
     if (atUs <= nowUs) return;
     const againUs = isEvent ? Math.min(atUs, nowUs + pollUs) + ahead * pollUs : atUs;
-    found({ kind, atUs, againUs, isEvent, because });
+    found({ kind, atUs, againUs, isEvent, because: typeof why === "string" ? why : limitNumbers(why, kind, window) });
   };
   const { lastUs, cooldown, headroom } = state;
-  tell("pause", state.pausedUntilUs, true, "");
+  if (state.pausedUntilUs > nowUs) tell("pause", state.pausedUntilUs, true, String(state.pausedUntilUs));
   if (cooldown !== undefined) {
     const readyUs = cooldownReadyAt(cooldown, key.rule.gapUs);
     if (cooldown.probe === "out") tell("probe", readyUs, true, cooldown.because);
@@ -85,14 +86,14 @@ function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number,
   const isPending = rule.fromAnswer && places.length > 0;
   const freeUs = places.length === 0 ? nowUs : firstFreeUs(state);
   const baseUs = rule.fromAnswer ? Math.max(state.lastUs, state.answeredUs) : state.lastUs;
-  if (rule.gapUs > 0 && isPending) tell("minDelay", freeUs + rule.gapUs * (1 + ahead), true, "");
-  else if (rule.gapUs > 0) tell("minDelay", afterGap(baseUs, rule.gapUs, nowUs, ahead), false, "");
+  if (rule.gapUs > 0 && isPending) tell("minDelay", freeUs + rule.gapUs * (1 + ahead), true, rule);
+  else if (rule.gapUs > 0) tell("minDelay", afterGap(baseUs, rule.gapUs, nowUs, ahead), false, rule);
   if (rule.rateCount > 0) {
     // From now on: a bucket that was idle has saved up no more than its burst for those ahead.
     const fromUs = Math.max(nowUs, track.owedUs);
     const owed = rateOwedAt(rule.rateCount, track.owed, track.owedUs, fromUs);
     const room = (rule.burst - key.cost.rate - ahead) * rule.ratePerUs;
-    tell("rate", rateReadyAt(rule.rateCount, owed, fromUs, room), false, "");
+    tell("rate", rateReadyAt(rule.rateCount, owed, fromUs, room), false, rule);
   }
   const pending = rule.fromAnswer ? unitsInFlight(state) : 0;
   windowsOf(rule.windows).forEach((window, index) => {
@@ -100,16 +101,16 @@ function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number,
     const rounds = wanted > window.count ? Math.ceil(wanted / window.count) - 1 : 0;
     const units = wanted - rounds * window.count;
     const atUs = windowReadyAt(track.logs[index], 0, window, nowUs, units, pending);
-    if (atUs === Number.POSITIVE_INFINITY) tell("window", freeUs + window.perUs * (1 + rounds), true, "");
-    else tell("window", atUs + rounds * window.perUs, false, "");
+    if (atUs === Number.POSITIVE_INFINITY) tell("window", freeUs + window.perUs * (1 + rounds), true, rule, index);
+    else tell("window", atUs + rounds * window.perUs, false, rule, index);
   });
   if (rule.quota > 0) {
     turnPage(track, key, nowUs);
     const isSpent = track.quotaUsed + key.cost.quota + ahead > rule.quota;
-    if (isSpent) tell("quota", afterHold(track.quotaUntilUs, state, key, nowUs, ahead), false, "");
+    if (isSpent) tell("quota", afterHold(track.quotaUntilUs, state, key, nowUs, ahead), false, rule);
   }
   if (rule.concurrency > 0 && places.length + ahead >= rule.concurrency) {
-    tell("concurrency", Math.max(freeUs, nowUs + 1), true, "");
+    tell("concurrency", Math.max(freeUs, nowUs + 1), true, rule);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Rule } from "../rule.js";
-import type { SharedRule } from "./operation.js";
+import type { SharedRule, StopKind } from "./operation.js";
 
 /** The part of a rule that a store needs. */
 export function sharedRuleOf(rule: Rule): SharedRule {
@@ -22,6 +22,14 @@ export function ruleIdOf(rule: SharedRule): string {
   const { gapUs, rateCount, ratePerUs, burst, windows, quota, calendar, concurrency, fromAnswer } = rule;
   const numbers = [gapUs, rateCount, ratePerUs, burst, windows.join(" "), quota, concurrency, fromAnswer ? 1 : 0];
   return `${numbers.join(",")},${calendar}`;
+}
+
+/** The numbers of one limit of a rule, by which a stop says what it is about, whoever's policy that is: count, time in microseconds, burst. */
+export function limitNumbers(rule: SharedRule, kind: StopKind, window: number): string {
+  if (kind === "minDelay") return String(rule.gapUs);
+  if (kind === "rate") return `${rule.rateCount}/${rule.ratePerUs}/${rule.burst}`;
+  if (kind === "window") return `${rule.windows[3 * window]}/${rule.windows[3 * window + 1]}`;
+  return kind === "quota" ? `${rule.quota} ${rule.calendar}` : String(rule.concurrency);
 }
 
 /** Whether somebody has to know who is in flight. */

@@ -32,7 +32,7 @@ export function settle(states: readonly KeyState[], operation: SettleOperation, 
 function giveBack(
   state: KeyState,
   { back, previousUs }: SettleKey,
-  { startedUs, isUnused }: SettleOperation,
+  { startedUs, isUnused, unusedCount = 1 }: SettleOperation,
   laterUnits: number,
   nowUs: number,
 ): void {
@@ -53,6 +53,7 @@ function giveBack(
     const isSamePeriod = isKnown && startedUs >= track.quotaSinceUs;
     if (quota > 0 && (isSamePeriod || back.quota < 0)) track.quotaUsed = Math.max(0, track.quotaUsed - back.quota);
   }
+  if (isUnused) state.starts = Math.max(0, state.starts - unusedCount);
   if (isUnused && laterUnits === 0 && state.lastUs === startedUs) state.lastUs = previousUs;
 }
 
@@ -85,9 +86,9 @@ function hear(state: KeyState, key: SettleKey, operation: SettleOperation, later
   return 0;
 }
 
-/** When a start counts as made, for a cooldown: when it was granted, which may be before its instant, and which its token says. A recorded start has none. */
-function grantedAt({ startedUs, token }: SettleOperation): number {
-  return token === 0 ? startedUs : Math.min(startedUs, token);
+/** When a start counts as made, for a cooldown: when it was granted, which may be before its instant. */
+function grantedAt({ startedUs, grantedUs }: SettleOperation): number {
+  return grantedUs === 0 ? startedUs : Math.min(startedUs, grantedUs);
 }
 
 function hold(

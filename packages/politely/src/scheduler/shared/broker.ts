@@ -1,17 +1,18 @@
 import type { Stop } from "../../core/shared/operation.js";
 import { StoreError } from "../../errors.js";
-import type { LimitKind } from "../../observe/types.js";
 import type { Permit } from "../../types.js";
 import type { Answer } from "../answers.js";
-import type { Counsel, Outlook } from "../counsel.js";
-import type { Lane, LaneCost, LaneSpec } from "../lane.js";
+import type { Counsel, Outlook, TellWhy } from "../counsel.js";
+import type { Lane, LaneCost, LaneSpec, Waiter } from "../lane.js";
 import { ONE } from "../ledger.js";
 import type { HeldPermit } from "../permit.js";
+import { Announcements } from "./announcements.js";
 import type { TakeTerms } from "./askFor.js";
 import { Awaiting } from "./awaiting.js";
 import { Desk } from "./desk.js";
-import { isSamePlan, type Plan, storeName } from "./plan.js";
-import { BATCH_US, HORIZON_US, type QuestionParts, Questions, type Taken } from "./questions.js";
+import { outlookOf } from "./outlook.js";
+import { BATCH_US, isSamePlan, type Plan, storeName } from "./plan.js";
+import { HORIZON_US, type QuestionParts, Questions, type Taken } from "./questions.js";
 import { type Grant, Run, type RunFacts } from "./run.js";
 import { isSameCost } from "./sameCost.js";
 import type { Settler } from "./settler.js";
@@ -49,6 +50,10 @@ export class Broker implements Counsel {
   #sweep: unknown = undefined;
   /** Lanes that wait, by the key that stops them. */
   readonly #awaiting = new Awaiting();
+  readonly #announcements = new Announcements((name) => ({
+    desk: this.#desks.get(name),
+    lane: this.parts.engine.queue.lanes.get(name),
+  }));
   /** Asks under way and starts at hand: what a process has to wait for before it ends well. */
   #pending = new Set<Promise<unknown>>();
 
@@ -94,6 +99,7 @@ export class Broker implements Counsel {
     if (desk === undefined || run === undefined) return new SharedPermit(settler, permit, aside);
     const grant = run.take(permit.startedUs);
     if (run.left === 0) desk.pocket.shift();
+    desk.used += 1;
     if (this.parts.options.isBatch) this.#takeInAdvance(desk, grant.facts.cost, permit.startedUs);
     return new SharedPermit(settler, permit, grant);
   }
@@ -129,6 +135,7 @@ export class Broker implements Counsel {
   }
 
   emptied(lane: Lane): void {
+    this.#announcements.forget(lane.name);
     const desk = this.#desks.get(lane.name);
     if (desk === undefined) return;
     // The last one may just be leaving with the start at hand.
@@ -136,17 +143,12 @@ export class Broker implements Counsel {
   }
 
   outlook(spec: LaneSpec, nowUs: number): Outlook | undefined {
-    const desk = this.#desks.get(spec.name);
-    const { stop, stopUntilUs } = desk ?? {};
-    if (stop === undefined || stopUntilUs === undefined || stopUntilUs <= nowUs) return this.#heldUntil(spec, nowUs);
-    return { limit: stop.kind as LimitKind, index: stop.key, atUs: stopUntilUs, because: stop.because };
+    const [plan, desk] = [this.questions.planOf(spec), this.#desks.get(spec.name)];
+    return outlookOf(this.parts, { plan, spec, desk }, nowUs);
   }
 
-  /** What this process has heard to hold the keys of a lane that nobody waits in. */
-  #heldUntil(spec: LaneSpec, nowUs: number): Outlook | undefined {
-    const { hold, index } = this.parts.standby.recollection.holdOf(this.questions.planOf(spec), nowUs) ?? {};
-    if (hold === undefined || index === undefined) return undefined;
-    return { limit: hold.kind, index, atUs: hold.untilUs, because: hold.because };
+  tellWhy({ name }: LaneSpec, waiter: Waiter, tell: TellWhy): void {
+    this.#announcements.add(name, waiter, tell);
   }
 
   /** The policy has changed: what was worked out from the old one is forgotten. */
@@ -206,9 +208,9 @@ export class Broker implements Counsel {
   /** With `batch`: asks for the next starts while the last are being used up fast. */
   #takeInAdvance(desk: Desk, cost: LaneCost, nowUs: number): void {
     this.#sweepLater();
-    if (desk.isAsking || desk.lastCount < 2 || desk.left * 2 > desk.lastCount || desk.isInLine) return;
-    if (nowUs - desk.lastAskUs > 2 * BATCH_US || cost !== ONE) return;
-    this.track(this.#ask(desk, cost, 2 * desk.lastCount));
+    if (desk.isAsking || desk.left * 2 > desk.lastCount || desk.isInLine) return;
+    if (cost !== ONE || desk.usedWithin(BATCH_US, nowUs) < 2) return;
+    this.track(this.#ask(desk, cost, 0));
   }
 
   /** Gives back what was taken in advance and not used. */
@@ -235,17 +237,17 @@ export class Broker implements Counsel {
   }
 
   async #ask(desk: Desk, cost: LaneCost, wanted: number): Promise<void> {
-    const { engine } = this.parts;
-    desk.isAsking = true;
+    const { engine, options } = this.parts;
     const { plan } = desk;
+    const nowUs = engine.nowUs();
     const waiting = (engine.queue.lanes.get(desk.name)?.size ?? 0) - desk.left;
-    const count = cost === ONE ? Math.max(1, Math.min(wanted, plan.most)) : 1;
-    desk.lastCount = count;
-    desk.lastAskUs = engine.nowUs();
+    const soon = options.isBatch ? desk.usedWithin(BATCH_US, nowUs) : 0;
+    const count = cost === ONE ? Math.max(1, Math.min(Math.max(wanted, soon), plan.most)) : 1;
+    desk.asks(count, nowUs);
     const terms: TakeTerms = {
       count,
       horizonUs: HORIZON_US,
-      ticket: waiting <= 0 && wanted > 1 ? "" : desk.ticket,
+      ticket: waiting <= 0 && wanted !== 1 ? "" : desk.ticket,
       turnUs: desk.turnUs,
       joinedUs: desk.joinedUs,
       hasMore: waiting > count,
@@ -264,6 +266,7 @@ export class Broker implements Counsel {
     const lane = engine.queue.lanes.get(desk.name);
     if (lane === undefined) this.#closeIfEmpty(desk);
     else this.#wake(desk, lane);
+    this.#announcements.answered(desk.name);
   }
 
   /** The policy has changed while this was asked: what was granted by the old one goes back, and the question is asked anew. */
@@ -304,10 +307,11 @@ export class Broker implements Counsel {
   /** The starts of a reply, with the instants of this process at which they may be used: never before the store's. */
   #runOf(key: string, plan: Plan, cost: LaneCost, { reply, origin, asker, tookUs }: Taken): Run {
     const isFollowed = plan.isFollowed || reply.stricterAt >= 0;
-    const facts: RunFacts = { plan, key, cost, isFollowed, isCooling: reply.isCooling, origin, asker };
+    const { isCooling, nowUs: grantedUs } = reply;
+    const facts: RunFacts = { plan, key, cost, isFollowed, isCooling, origin, grantedUs, asker };
     const isLost = isFollowed && tookUs * 2 > plan.leaseUs;
     const isLate = isLost || tookUs > Math.max(LATE_US, 4 * this.parts.link.roundTripUs);
-    return new Run(facts, reply.starts, this.parts.engine.nowUs() - reply.nowUs, isLate);
+    return new Run(facts, reply.starts, this.parts.engine.nowUs() - grantedUs, isLate);
   }
 
   #heard(desk: Desk, taken: Taken, cost: LaneCost): void {

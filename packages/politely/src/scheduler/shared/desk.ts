@@ -20,9 +20,10 @@ export class Desk {
   isByStandby = false;
   /** The key whose change it wants to hear of; empty when it does not wait. */
   awaits = "";
-  /** How many starts the last question was for, and when it was asked. */
+  /** How many starts the last question was for, when it was asked, and how many were used since. */
   lastCount = 0;
   lastAskUs = Number.NEGATIVE_INFINITY;
+  used = 0;
 
   constructor(
     readonly spec: LaneSpec,
@@ -45,6 +46,22 @@ export class Desk {
     let left = 0;
     for (const run of this.pocket) left += run.left;
     return left;
+  }
+
+  /** How many starts will be used in a time as long as `spanUs` if it goes on as since the last question; at most twice as many as that was for. */
+  usedWithin(spanUs: number, nowUs: number): number {
+    const sinceUs = nowUs - this.lastAskUs;
+    return sinceUs > 2 * spanUs
+      ? 0
+      : Math.min(2 * this.lastCount, Math.ceil((this.used * spanUs) / Math.max(1, sinceUs)));
+  }
+
+  /** A question for so many is asked. */
+  asks(count: number, nowUs: number): void {
+    this.isAsking = true;
+    this.lastCount = count;
+    this.lastAskUs = nowUs;
+    this.used = 0;
   }
 
   /** Forgets where it stood: nobody waits, or everything was granted. */

@@ -208,15 +208,18 @@ export class Link {
   }
 
   async #sendAgain<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
+    let said: unknown;
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#sendOnce(keys, operation);
       } catch (cause) {
         const error = cause instanceof StoreError ? cause : unexpected(this.parts.store.name, cause);
         if (error.isLasting) throw error;
+        if (!(error instanceof SilenceError)) said = error.cause ?? error;
         if (attempt >= ATTEMPTS || this.#isClosed) {
-          this.#goAway(error);
-          throw error;
+          const whole = error instanceof SilenceError ? error.after(this.parts.store.lastError?.() ?? said) : error;
+          this.#goAway(whole);
+          throw whole;
         }
         await this.#pause(PAUSE_MS * attempt);
       }
@@ -238,11 +241,7 @@ export class Link {
     const { clock, store } = this.parts;
     return new Promise((resolve, reject) => {
       const timer = clock.setTimer(clock.now() + PATIENCE_MS, () => {
-        reject(
-          new StoreError(
-            `${store.name} has not answered in ${PATIENCE_MS} ms. Look at the server and the network to it.`,
-          ),
-        );
+        reject(new SilenceError(store.name));
       });
       answer.then(
         (reply) => {
@@ -311,6 +310,19 @@ export class Link {
   }
 }
 
+/** Nobody has answered in time. */
+class SilenceError extends StoreError {
+  constructor(store: string) {
+    super(`${store} has not answered in ${PATIENCE_MS} ms. Look at the server and the network to it.`);
+  }
+
+  /** The same with what the client said about it before, if it said something. */
+  after(cause: unknown): StoreError {
+    if (cause === undefined) return this;
+    return new StoreError(`${this.message} Its client said: ${wordsOf(cause)}`, { cause });
+  }
+}
+
 function trial({ asker, sequence }: Sender): {
   readonly kind: "set";
   readonly asker: string;
@@ -328,6 +340,11 @@ function isGift(operation: Operation): boolean {
 }
 
 function unexpected(name: string, cause: unknown): StoreError {
-  const words = cause instanceof Error ? cause.message : String(cause);
-  return new StoreError(`${name} failed: ${words}. Look at the server and the network to it.`, { cause });
+  return new StoreError(`${name} failed: ${wordsOf(cause)}. Look at the server and the network to it.`, { cause });
+}
+
+/** What an error says. One that only gathers others has no words of its own. */
+function wordsOf(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.message === "") return cause.errors.map(wordsOf).join("; ");
+  return cause instanceof Error ? cause.message || cause.name : String(cause);
 }

@@ -7,8 +7,8 @@ import type { LaneSpec } from "../lane.js";
 
 /** Starts that are asked for at once without `batch`: as many as wait, up to this. */
 const TOGETHER_MOST = 64;
-/** With `batch`, starts are taken for at most this long ahead. */
-const BATCH_US = 10_000;
+/** With `batch`, so much of the rate is taken at a time, and used at most this much later than it was granted for. */
+export const BATCH_US = 10_000;
 const BATCH_MOST = 10_000;
 
 /** One key of a plan. */

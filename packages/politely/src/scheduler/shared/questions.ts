@@ -15,8 +15,6 @@ const PLANS_MOST = 10_000;
  * them late, and less than the time within which everybody has to hear of a 429.
  */
 export const HORIZON_US = 50_000;
-/** With `batch`, so much of the rate is taken at a time, and used at most this much later than it was granted for. */
-export const BATCH_US = 10_000;
 /** How often a process says that it is there, when it asks anyway: twice as long after each time, since many may start together. */
 const MEMBER_FIRST_US = 250_000;
 const MEMBER_MOST_US = 30_000_000;
@@ -113,6 +111,13 @@ export class Questions {
     return this.parts.options.process;
   }
 
+  /** The keys at which this process has said that it is there, the latest last. It is as if it had not, from now on. */
+  takeSaid(): string[] {
+    const said = [...this.#says.keys()];
+    this.#says.clear();
+    return said;
+  }
+
   /** Asks for starts. Rejects with `StoreError` when the store cannot be asked, and the outage policy says so. */
   async take(plan: Plan, spec: LaneSpec, cost: LaneCost, terms: TakeTerms): Promise<Taken> {
     const { link, standby, options } = this.parts;
@@ -141,7 +146,7 @@ export class Questions {
         if (!isAway || options.outage === "closed") throw error;
         // Names of places must differ from those in the store.
         const by = { asker: `${options.process}:away`, sequence: ++this.#away };
-        const keys = this.#keys.of(plan, cost, this.#ownContext(spec));
+        const keys = this.ownKeys(spec, cost, plan);
         const operation = takeOperation(plan, keys, terms, by);
         const isOpen = options.outage === "open";
         const note = { plan, cost, keysNow: () => this.keysNow(spec, cost) };
@@ -151,10 +156,12 @@ export class Questions {
     }
   }
 
-  #ownContext(spec: LaneSpec): Parameters<AskedKeys["of"]>[2] {
+  /** The keys of a lane for what stands in for the store, on this process's clock. */
+  ownKeys(spec: LaneSpec, cost: LaneCost, plan = this.planOf(spec)): ReturnType<AskedKeys["of"]> {
     const { engine } = this.parts;
     const slowUs = spec.slots.map((slot) => this.#slowUs(slot));
-    return { wallMs: engine.clock.wall(), storeUs: engine.nowUs(), timeline: "machine", slowUs };
+    const context = { wallMs: engine.clock.wall(), storeUs: engine.nowUs(), timeline: "machine", slowUs } as const;
+    return this.#keys.of(plan, cost, context);
   }
 
   #slowUs(slot: number): number {

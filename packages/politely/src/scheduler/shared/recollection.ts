@@ -2,6 +2,7 @@ import type { TakeReply } from "../../core/shared/operation.js";
 import { costAt, type LaneCost } from "../lane.js";
 import type { Cost } from "../ledger.js";
 import type { Plan } from "./plan.js";
+import { pauseEndUs } from "./stopWords.js";
 
 /** Lanes and keys of which something is remembered, at most; of more, those longest known are forgotten. */
 const LANES_MOST = 10_000;
@@ -48,8 +49,15 @@ export class Recollection {
       for (const key of storeKeys) if ((this.#holds.get(key)?.saidUs ?? saidUs) < saidUs) this.#holds.delete(key);
     }
     if (stop === undefined || !isHold(stop.kind)) return;
-    const untilUs = nowUs + Math.max(0, stop.readyUs - saidUs);
-    this.hold(storeKeys[stop.key], { untilUs, kind: stop.kind, because: stop.because, saidUs });
+    const endUs = stop.kind === "pause" ? pauseEndUs(stop) : stop.readyUs;
+    const untilUs = nowUs + Math.max(0, endUs - saidUs);
+    const because = stop.kind === "pause" ? "" : stop.because;
+    this.hold(storeKeys[stop.key], { untilUs, kind: stop.kind, because, saidUs });
+  }
+
+  /** Somebody here has ended the pause of a key. */
+  resumed(storeKey: string): void {
+    if (this.#holds.get(storeKey)?.kind === "pause") this.#holds.delete(storeKey);
   }
 
   /** Notes that a key is to be left alone. */

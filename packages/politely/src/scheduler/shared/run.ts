@@ -15,6 +15,8 @@ export interface RunFacts {
   readonly isCooling: boolean;
   /** Where they came from: the store, or what stands in for it while it is away. */
   readonly origin: "store" | "share" | "open";
+  /** When they were granted, on the store's timeline. */
+  readonly grantedUs: number;
   /** Who asked for them, and in which operation. */
   readonly asker: { readonly asker: string; readonly sequence: number };
 }

@@ -15,6 +15,8 @@ import type { Standby } from "./standby.js";
 
 const UNUSED: Answer = { ...NEUTRAL, kind: "unused", because: "not sent" };
 
+const NOTHING_TOLD = Promise.resolve();
+
 /** What a settler works with. */
 export interface SettlerParts {
   readonly engine: () => Engine;
@@ -39,9 +41,14 @@ export class Settler implements SharedPermitOwner {
   }
 
   settle(permit: SharedPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): Promise<void> {
-    const work = this.#settle(permit, outcome, options);
-    this.parts.track(work);
-    return work;
+    try {
+      const work = this.#settle(permit, outcome, options);
+      if (work === undefined) return NOTHING_TOLD;
+      this.parts.track(work);
+      return work;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** The place of a permit is gone: it is in flight no longer. Its answer is still heard. */
@@ -52,28 +59,32 @@ export class Settler implements SharedPermitOwner {
     if (permit.grant !== undefined) this.parts.standby.count(permit.grant.facts.plan, -1);
   }
 
-  async #settle(
+  /** Takes a permit back. Undefined when there is nothing to tell the store, which is the usual end of a start that only took units. */
+  #settle(
     permit: SharedPermit,
     outcome: Outcome | undefined,
     options: ReleaseOptions | undefined,
-  ): Promise<void> {
+  ): Promise<void> | undefined {
     const { local, grant } = permit;
     if (permit.isLapsed && grant !== undefined) {
       permit.isLapsed = false;
       const late = this.read(outcome);
-      if (isHold(late)) await this.#tell(permit, grant, late, { cost: undefined, isOver: true });
-      return;
+      return isHold(late) ? this.#tell(permit, grant, late, { cost: undefined, isOver: true }) : undefined;
     }
-    if (local.isReleased) return;
+    if (local.isReleased) return undefined;
     const answer = this.read(outcome);
     const cost = options?.cost === undefined ? undefined : readCost(local, options.cost, 0);
     // In the books of this process: it checks the rest of the input, too.
     local.release(localOutcome(answer), options);
     this.parts.renewals.remove(permit);
-    if (grant === undefined) return;
-    this.parts.standby.count(grant.facts.plan, -1);
-    const isNews = grant.facts.isFollowed || cost !== undefined || isNew(answer, grant);
-    if (!isNews) return;
+    if (grant === undefined) return undefined;
+    const { plan, isFollowed } = grant.facts;
+    this.parts.standby.count(plan, -1);
+    const isNews = isFollowed || cost !== undefined || isNew(answer, grant);
+    return isNews ? this.#tellAndFree(permit, grant, answer, cost) : undefined;
+  }
+
+  async #tellAndFree(permit: SharedPermit, grant: Grant, answer: Answer, cost: LaneCost | undefined): Promise<void> {
     await this.#tell(permit, grant, answer, { cost, isOver: true });
     this.parts.onFreed(grant.facts.plan.storeKeys);
   }
@@ -113,7 +124,8 @@ export class Settler implements SharedPermitOwner {
     const { plan, origin } = grant.facts;
     const make = (sender: Sender): SettleOperation => {
       const operation = operationOf(grant, UNUSED, { heldAt: 0, cost: undefined, isOver: true, random: 0 }, sender);
-      return count === 1 ? operation : { ...operation, keys: operation.keys.map((key) => timesBack(key, count)) };
+      if (count === 1) return operation;
+      return { ...operation, unusedCount: count, keys: operation.keys.map((key) => timesBack(key, count)) };
     };
     if (origin === "store") await this.parts.link.sendOrKeep(plan.storeKeys, make);
     else if (origin === "share") await this.parts.standby.settle(plan, make(AWAY));
@@ -147,7 +159,8 @@ export class Settler implements SharedPermitOwner {
       previousUs: plan.keys.map(() => -1),
     };
     const asker = { asker: "", sequence: 0 };
-    const facts = { plan, key, cost: NOTHING, isFollowed: false, isCooling: true, origin: "store", asker } as const;
+    const terms = { isFollowed: false, isCooling: true, origin: "store", grantedUs: 0, asker } as const;
+    const facts = { plan, key, cost: NOTHING, ...terms };
     const operation = this.#operation({ facts, start, place: "" }, answer, { cost: undefined, isOver: false });
     return (sender) => ({ ...operation(sender), startedUs: startedUs + (this.parts.link.offsetUs ?? 0) });
   }
@@ -235,7 +248,7 @@ function operationOf(grant: Grant, answer: Answer, terms: SettleTerms, sender: S
     kind: "settle",
     ...sender,
     startedUs: start.startedUs,
-    token: start.token,
+    grantedUs: facts.grantedUs,
     place,
     isOver: terms.isOver,
     isUnused: answer.kind === "unused",

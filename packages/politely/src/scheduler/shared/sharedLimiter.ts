@@ -1,6 +1,6 @@
-import type { LookAtKey, SetOperation } from "../../core/shared/operation.js";
+import type { SetOperation } from "../../core/shared/operation.js";
 import { ClosedError, StoreError } from "../../errors.js";
-import type { Explanation, LimiterEvent, Stats } from "../../observe/types.js";
+import type { Cause, Explanation, FleetStats, LimiterEvent, Stats } from "../../observe/types.js";
 import type { PolicyInput } from "../../policy/types.js";
 import type { SharedPermit as PublicPermit, SharedLimiter, StatsOptions } from "../../sharedTypes.js";
 import type {
@@ -23,10 +23,12 @@ import { ONE } from "../ledger.js";
 import { checkPaused, type LocalLimiter } from "../limiter.js";
 import type { Broker } from "./broker.js";
 import { recordedOutcome } from "./settler.js";
-import { causesSeen, statsSeen } from "./views.js";
+import { causesSeen, fleetStats, fleetStatsNow, mergeCauses, type Seen, statsSeen } from "./views.js";
 
 /** Keys that are set at once. */
 const SET_TOGETHER = 64;
+/** Hosts that a process takes leave of, at most. */
+const LEAVE_MOST = 256;
 
 /** What the verbs work with. */
 export interface SharedParts {
@@ -108,31 +110,33 @@ export class StoreLimiter implements SharedLimiter {
   readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> =>
     this.parts.front.fetch(input, init);
 
-  stats(target: Target, options?: StatsOptions): Promise<Stats | undefined>;
+  stats(target: Target, options: { readonly fleet: true }): Promise<FleetStats | undefined>;
+  stats(target: Target, options?: { readonly fleet?: false | undefined }): Promise<Stats | undefined>;
+  stats(target: Target, options?: StatsOptions): Promise<Stats | FleetStats | undefined>;
   stats(): Promise<Stats[]>;
-  async stats(target?: Target, options?: StatsOptions): Promise<Stats | Stats[] | undefined> {
-    const { front } = this.parts;
+  async stats(target?: Target, options?: StatsOptions): Promise<Stats | FleetStats | Stats[] | undefined> {
+    const { front, engine } = this.parts;
     if (target === undefined) return front.stats();
-    if (options !== undefined) checkNames(options, ["fleet"], "options");
-    const isFleet = options?.fleet === true;
-    const own = isFleet ? front.statsNow(target) : front.stats(target);
-    return own === undefined ? undefined : this.#seen(own, target, isFleet);
+    if (isFleet(options)) return fleetStats(engine, await this.#lookAtStore(target));
+    const own = front.stats(target);
+    return own === undefined ? undefined : this.#seen(own, target);
   }
 
   /** The statistics of a host, zeros when it was never seen. */
-  async statsNow(target: Target, options?: StatsOptions): Promise<Stats> {
-    return this.#seen(this.parts.front.statsNow(target), target, options?.fleet === true);
+  async statsNow(target: Target, options?: StatsOptions): Promise<Stats | FleetStats> {
+    const { front, engine } = this.parts;
+    if (isFleet(options)) return fleetStatsNow(engine, await this.#lookAtStore(target));
+    return this.#seen(front.statsNow(target), target);
   }
 
   async explain(target: Target): Promise<Explanation> {
     const { engine, front } = this.parts;
     const here = front.explain(target);
     const looked = await this.#look(target);
-    if (looked === undefined) return here;
-    const { demand, keys, nowUs } = looked;
+    if (looked === undefined && !this.#isOpen) return here;
     // What the queue of this process knows by itself: pauses, those who wait. The rest the store knows better.
-    const own = here.causes.filter(({ limit }) => ["pause", "queue", "reserved", "robots", "adaptive"].includes(limit));
-    const causes = [...own, ...causesSeen(engine, demand, keys, nowUs)].sort((a, b) => b.waitMs - a.waitMs);
+    const own = looked === undefined ? here.causes : here.causes.filter(isOwn);
+    const causes = mergeCauses(own, looked === undefined ? [] : causesSeen(engine, looked));
     const waitMs = Math.max(0, ...causes.map((cause) => cause.waitMs));
     const proceed = causes.length === 0;
     return { ...here, proceed, waitMs: proceed ? 0 : Math.max(waitMs, 1), causes };
@@ -140,7 +144,7 @@ export class StoreLimiter implements SharedLimiter {
 
   async elapsedMs(target: Target): Promise<number> {
     const looked = await this.#look(target);
-    if (looked === undefined) return this.parts.front.elapsedMs(target);
+    if (looked === undefined || looked.awayFrom !== undefined) return this.parts.front.elapsedMs(target);
     const { lastUs } = looked.keys[0];
     return lastUs < 0 ? Number.POSITIVE_INFINITY : Math.max(0, looked.nowUs - lastUs) / 1000;
   }
@@ -166,7 +170,11 @@ export class StoreLimiter implements SharedLimiter {
     for (const [key, untilUs] of this.#paused) if (untilUs <= nowUs) this.#paused.delete(key);
     const keys = target === undefined ? [...this.#paused.keys()] : this.#named(target);
     await this.#set(keys, { pauseUs: 0, reset: "nothing" });
-    for (const key of keys) this.#paused.delete(key);
+    const { recollection } = this.parts.broker.parts.standby;
+    for (const key of keys) {
+      this.#paused.delete(key);
+      recollection.resumed(key);
+    }
   }
 
   async cancelWaiting(target?: Target, reason?: unknown): Promise<number> {
@@ -196,29 +204,60 @@ export class StoreLimiter implements SharedLimiter {
   async close(options?: { readonly drain?: boolean }): Promise<void> {
     await this.parts.front.close(options);
     await this.parts.broker.close();
+    await this.#leave();
   }
 
-  async #seen(own: Stats, target: Target, isFleet: boolean): Promise<Stats> {
+  /** Says that this process has gone, at the hosts it last came to: so that the others know how many they are, and its policy goes with it. */
+  async #leave(): Promise<void> {
+    const { questions, parts } = this.parts.broker;
+    const said = questions.takeSaid().slice(-LEAVE_MOST);
+    for (let from = 0; from < said.length && !parts.link.isAway; from += SET_TOGETHER) {
+      const some = said.slice(from, from + SET_TOGETHER);
+      const ticket = parts.options.process;
+      const left = some.map((key) => parts.link.send([key], (by) => ({ kind: "leave", ...by, ticket })));
+      // Whoever is not heard is forgotten in time, as one that was killed.
+      if ((await Promise.allSettled(left)).some(({ status }) => status === "rejected")) return;
+    }
+  }
+
+  async #seen(own: Stats, target: Target): Promise<Stats> {
     const looked = await this.#look(target);
-    return looked === undefined ? own : statsSeen(this.parts.engine, own, looked, isFleet);
+    return looked === undefined ? own : statsSeen(own, looked);
   }
 
-  /** How the keys of a target stand in the store; undefined where it has no say, or is away and something stands in for it. */
+  /** The store is away, and everything passes. */
+  get #isOpen(): boolean {
+    const { link, options } = this.parts.broker.parts;
+    return link.isAway && options.outage === "open" && !this.parts.engine.isClosed;
+  }
+
+  /** How the keys of a target stand in the store, or in what stands in for it while it is away; undefined where neither has a say. */
   async #look(target: Target): Promise<Seen | undefined> {
     const { engine, broker } = this.parts;
     const demand = engine.demand(target, engine.nowUs());
     const plan = broker.questions.planOf(demand);
-    if (plan.isFree) return undefined;
+    // What is closed asks nothing: its client may be closed, too.
+    if (plan.isFree || engine.isClosed) return undefined;
     try {
-      const keys = await broker.questions.keysOf(demand, ONE);
-      const reply = await broker.parts.link.send(plan.storeKeys, () => ({ kind: "look", keys }));
-      return { demand, keys: reply.keys, nowUs: reply.nowUs };
+      return await this.#lookAtStore(target);
     } catch (error) {
       const isAway = error instanceof StoreError && !error.isLasting;
-      if (!isAway || broker.parts.options.outage === "closed") throw error;
-      // What this process knows by itself is better than nothing.
-      return undefined;
+      const { options, standby, link } = broker.parts;
+      if (!isAway || options.outage === "closed") throw error;
+      if (options.outage === "open") return undefined;
+      const looked = await standby.look(plan, broker.questions.ownKeys(demand, ONE));
+      return { demand, plan, ...looked, awayFrom: link.parts.store.name };
     }
+  }
+
+  async #lookAtStore(target: Target): Promise<Seen> {
+    const { engine, broker } = this.parts;
+    const demand = engine.demand(target, engine.nowUs());
+    const plan = broker.questions.planOf(demand);
+    const keys = await broker.questions.keysOf(demand, ONE);
+    const reply = await broker.parts.link.send(plan.storeKeys, () => ({ kind: "look", keys }));
+    const rules = keys.map(({ rule }) => rule);
+    return { demand, plan, keys: reply.keys, rules, nowUs: reply.nowUs, awayFrom: undefined };
   }
 
   async #set(keys: readonly string[], what: Pick<SetOperation, "pauseUs" | "reset">): Promise<void> {
@@ -244,11 +283,15 @@ export class StoreLimiter implements SharedLimiter {
   }
 }
 
-/** How the keys of a target stand in the store. */
-export interface Seen {
-  readonly demand: Demand;
-  readonly keys: readonly LookAtKey[];
-  readonly nowUs: number;
+function isFleet(options: StatsOptions | undefined): boolean {
+  if (options !== undefined) checkNames(options, ["fleet"], "options");
+  return options?.fleet === true;
+}
+
+/** Whether a cause is one that the store does not know. */
+function isOwn({ limit, scope }: Cause): boolean {
+  if (limit === "pause") return scope === "all";
+  return limit === "queue" || limit === "reserved" || limit === "robots" || limit === "adaptive";
 }
 
 /** Whether something in this process stops it: a pause, or what robots.txt asks. */

@@ -1,6 +1,8 @@
 import type {
+  LookReply,
   Sender,
   SettleOperation,
+  SharedRule,
   StopKind,
   TakeKey,
   TakeOperation,
@@ -70,16 +72,45 @@ export class Standby {
     }
   }
 
-  /** Grants what this process's share of the limits allows, after all it has started and heard before. */
-  async share(note: StartNote, operation: TakeOperation): Promise<TakeReply> {
-    const { plan } = note;
+  /** What this process does about a store that is away, in a sentence without a full stop. */
+  saysAbout(outage: "share" | "closed" | "open"): string {
+    if (outage === "closed") return "every request is refused with a StoreError until it is back";
+    if (outage === "open")
+      return "every request passes until it is back, but to a host that this process heard say stop";
+    if (this.#fleet === 0)
+      return "this process keeps a tenth of each limit until it is back, since it never heard how many share them";
+    if (this.#fleet === 1) return "this process keeps the whole of each limit until it is back, since it saw no other";
+    return `this process keeps a part of each limit until it is back, by the ${this.#fleet} processes last seen`;
+  }
+
+  /** How the shares stand, for those who ask why; and which limits these are. */
+  async look(plan: Plan, whole: readonly TakeKey[]): Promise<LookReply & { readonly rules: readonly SharedRule[] }> {
+    const keys = this.#partsOf(plan, whole);
+    await this.#recall(plan, keys);
+    const reply = await this.store.transact(plan.storeKeys, { kind: "look", keys });
+    const { stop } = this.#stopOf(plan, keys) ?? {};
+    const seen = reply.keys.map((key, index) => {
+      if (stop?.key !== index || key.stops.some(({ kind }) => kind === stop.kind)) return key;
+      const { kind, readyUs, because } = stop;
+      return { ...key, stops: [{ kind, readyUs, because }, ...key.stops] };
+    });
+    return { nowUs: reply.nowUs, keys: seen, rules: keys.map(({ rule }) => rule) };
+  }
+
+  #partsOf(plan: Plan, keys: readonly TakeKey[]): TakeKey[] {
     // Some may share only other keys: rather too small a part than too large a one.
     const known = Math.max(this.#fleets.get(plan.storeKeys[0]) ?? 0, this.#fleet);
     const parts = known === 0 ? UNKNOWN_FLEET : known;
-    const keys = operation.keys.map((key) => {
+    return keys.map((key) => {
       const rule = partOf(key.rule, parts);
       return { ...key, rule, ruleId: ruleIdOf(rule), slowUs: key.slowUs * parts };
     });
+  }
+
+  /** Grants what this process's share of the limits allows, after all it has started and heard before. */
+  async share(note: StartNote, operation: TakeOperation): Promise<TakeReply> {
+    const { plan } = note;
+    const keys = this.#partsOf(plan, operation.keys);
     await this.#recall(plan, keys);
     const stop = this.#stopOf(plan, keys);
     if (stop !== undefined) return stop;
@@ -120,7 +151,8 @@ export class Standby {
     const full = keys.findIndex(
       ({ rule }, index) => rule.concurrency > 0 && (this.#held.get(plan.storeKeys[index]) ?? 0) >= rule.concurrency,
     );
-    return full < 0 ? undefined : stopped(nowUs, full, "concurrency", nowUs + PLACES_POLL_US, "");
+    if (full < 0) return undefined;
+    return stopped(nowUs, full, "concurrency", nowUs + PLACES_POLL_US, String(keys[full].rule.concurrency));
   }
 
   /** Grants everything, but to a host that was heard to say stop. */

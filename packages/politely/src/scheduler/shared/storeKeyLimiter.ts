@@ -1,4 +1,4 @@
-import type { Explanation, LimiterEvent, Stats } from "../../observe/types.js";
+import type { Explanation, FleetStats, LimiterEvent, Stats } from "../../observe/types.js";
 import type { Limits } from "../../policy/types.js";
 import type { SharedKeyLimiter, SharedPermit, StatsOptions } from "../../sharedTypes.js";
 import type {
@@ -49,7 +49,10 @@ export class StoreKeyLimiter implements SharedKeyLimiter {
   readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> =>
     this.limiter.fetch(input, init);
 
-  stats(options?: StatsOptions): Promise<Stats> {
+  stats(options: { readonly fleet: true }): Promise<FleetStats>;
+  stats(options?: { readonly fleet?: false | undefined }): Promise<Stats>;
+  stats(options?: StatsOptions): Promise<Stats | FleetStats>;
+  stats(options?: StatsOptions): Promise<Stats | FleetStats> {
     return this.limiter.statsNow(this.key, options);
   }
 

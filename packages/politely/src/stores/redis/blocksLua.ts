@@ -18,6 +18,16 @@ const [MIN_DELAY, RATE, WINDOW, QUOTA, CONCURRENCY, COOLDOWN, PROBE, HEADERS, PA
 
 /** What lets a start wait, in Lua: `core/shared/ready.ts`, and `obstacleOf` of `core/shared/take.ts`. */
 export const BLOCKS_LUA = `
+-- Why: what was answered, or the numbers of a limit, given its track or window: "limitNumbers" of core/shared/ruleNumbers.ts.
+function F.whyOf(kind, of)
+  if type(of) == "string" then return of end
+  if kind == ${MIN_DELAY} then return string.format("%.0f", of.gap) end
+  if kind == ${RATE} then return string.format("%.0f/%.0f/%.0f", of.count, of.per, of.burst) end
+  if kind == ${WINDOW} then return string.format("%.0f/%.0f", of.count, of.per) end
+  if kind == ${QUOTA} then return string.format("%.0f %s", of.quota, of.calendar) end
+  return string.format("%.0f", of.concurrency)
+end
+
 -- Hears of something that does not allow a start before "at". What ends last counts; of two, the first.
 function F.tell(found, kind, at, isEvent, because)
   if at <= found.time then return end
@@ -32,7 +42,7 @@ function F.tell(found, kind, at, isEvent, because)
   if list then
     local place = #list + 1
     while place > 1 and list[place - 1][2] < at do place = place - 1 end
-    table.insert(list, place, { kind, at, because })
+    table.insert(list, place, { kind, at, F.whyOf(kind, because) })
   end
 end
 
@@ -64,32 +74,32 @@ function F.trackBlocks(found, state, track, key)
   end
   if track.gap > 0 then
     local base = fromAnswer and max(state.last, state.answered) or state.last
-    if fromAnswer and #places > 0 then F.tell(found, ${MIN_DELAY}, free + track.gap * (1 + ahead), true, "")
-    else F.tell(found, ${MIN_DELAY}, F.afterGap(base, track.gap, time, ahead), false, "") end
+    if fromAnswer and #places > 0 then F.tell(found, ${MIN_DELAY}, free + track.gap * (1 + ahead), true, track)
+    else F.tell(found, ${MIN_DELAY}, F.afterGap(base, track.gap, time, ahead), false, track) end
   end
   if track.count > 0 then
     -- From now on: a bucket that was idle has saved up no more than its burst for those ahead.
     local from = max(time, track.owedAt)
     local short = F.debtAt(track, from) - (track.burst - key.rate - ahead) * track.per
     if short > 0 then from = from + ceil(short / track.count) end
-    if from > time then F.tell(found, ${RATE}, from, false, "") end
+    if from > time then F.tell(found, ${RATE}, from, false, track) end
   end
   for index = 1, #track.windows do
     local window, wanted = track.windows[index], key.window + ahead
     local rounds = wanted > window.count and ceil(wanted / window.count) - 1 or 0
     local pending = fromAnswer and F.unitsInFlight(state) or 0
     local at = F.windowReadyAt(window, time, wanted - rounds * window.count, pending)
-    if at then F.tell(found, ${WINDOW}, at + rounds * window.per, false, "")
-    else F.tell(found, ${WINDOW}, free + window.per * (1 + rounds), true, "") end
+    if at then F.tell(found, ${WINDOW}, at + rounds * window.per, false, window)
+    else F.tell(found, ${WINDOW}, free + window.per * (1 + rounds), true, window) end
   end
   if track.quota > 0 then
     F.turnPage(track, key, time)
     if track.quotaUsed + key.quota + ahead > track.quota then
-      F.tell(found, ${QUOTA}, F.afterHold(track.quotaUntil, state, key, time, ahead), false, "")
+      F.tell(found, ${QUOTA}, F.afterHold(track.quotaUntil, state, key, time, ahead), false, track)
     end
   end
   if track.concurrency > 0 and #places + ahead >= track.concurrency then
-    F.tell(found, ${CONCURRENCY}, max(free, time + 1), true, "")
+    F.tell(found, ${CONCURRENCY}, max(free, time + 1), true, track)
   end
 end
 
@@ -97,7 +107,7 @@ end
 function F.eachBlock(found, state, key)
   local time, ahead, cooldown, headroom = found.time, found.ahead, state.cooldown, state.headroom
   found.poll = max(${POLL_LEAST}, min(${POLL_MOST}, ceil((time - state.last) / 8)))
-  F.tell(found, ${PAUSE}, state.paused, true, "")
+  if state.paused > time then F.tell(found, ${PAUSE}, state.paused, true, string.format("%.0f", state.paused)) end
   if cooldown then
     if cooldown.probe == "out" then
       local patience = cooldown.probeAt + max(${PROBE_PATIENCE}, key.own.gap)

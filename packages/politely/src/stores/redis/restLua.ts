@@ -27,10 +27,15 @@ F.writeAll(states)
 return reply
 `;
 
-/** Leaves the lines of those who wait, in Lua. */
+/** Leaves the lines of those who wait, or the fleet, in Lua: `core/shared/leave.ts`. */
 export const LEAVE_LUA = `${BEGIN_LUA}
+local function isOther(entry) return entry[1] ~= words end
 for _, state in ipairs(states) do
-  state.line = F.keepWhere(state.line, function(ticket) return ticket[1] ~= words end)
+  local before = #state.members
+  state.line, state.members = F.keepWhere(state.line, isOther), F.keepWhere(state.members, isOther)
+  if #state.members < before and #state.members + #state.line + #state.places == 0 then
+    for _, track in ipairs(state.tracks) do track.used = min(track.used, time) end
+  end
 end
 F.writeAll(states)
 return { time }

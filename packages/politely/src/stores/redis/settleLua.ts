@@ -113,9 +113,10 @@ end
 /** Takes a start back or hears its answer, in Lua: `core/shared/settle.ts`. The reply is the time, and for each key how long it cools down and the step. */
 export const SETTLE_LUA = `
 local sequence, numbers, place = ARGV[1] + 0, F.numbersOf(ARGV[2])
-local started, isOver, isUnused, token = numbers[2], numbers[3] == 1, numbers[4] == 1, numbers[5]
--- For a cooldown a start counts from when it was granted, which may be before its instant; a recorded one has no token.
-local granted = token == 0 and started or min(started, token)
+local started, isOver, unused, granted = numbers[2], numbers[3] == 1, numbers[4], numbers[5]
+local isUnused = unused > 0
+-- For a cooldown a start counts from when it was granted, which may be before its instant; a recorded one was not.
+granted = granted == 0 and started or min(started, granted)
 local states, time = F.begin(numbers[1], sequence)
 if not states then return time end
 
@@ -154,6 +155,7 @@ for index = 1, #states do
   F.endLapsedPlaces(state, time)
   local later = max(0, state.units - list[1])
   giveBack(state, list[3], list[4], list[5], later)
+  state.starts = max(0, state.starts - unused)
   if isUnused and later == 0 and state.last == started then state.last = list[2] end
   for at = 1, isOver and #state.places or 0 do
     if state.places[at][1] == place then

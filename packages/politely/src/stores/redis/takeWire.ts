@@ -18,6 +18,9 @@ interface Sent {
 
 const sent = new WeakMap<SharedRule, Sent>();
 
+/** Where the starts begin in a reply. */
+const RUN_AT = 5;
+
 /** The arguments of a take, in the order in which the script reads them: `numbers of the operation and its first key, rule`, and the like for other keys. */
 export function takeArguments(operation: TakeOperation): string[] {
   const { keys, horizonUs, turnUs, joinedUs, asker, ticket, member } = operation;
@@ -83,23 +86,16 @@ function sentOf({ rule, ruleId }: TakeKey): Sent {
  * The reply to a take: a string from the short way (seconds, microseconds, units, time since the last start), else a list: time, flags (1: cooling,
  * 2: wrong period), the key with a stricter rule, fleet, number of starts; for each start its instant, its token, and for each key units and the
  * start before; then, if there is more to say, what stops the next one.
+ *
+ * A negative number of starts stands for a run at one key with nothing but a rate: first token, units after the first, units of each, the start
+ * before, number of pairs, and each pair: an instant, and how many start then.
  */
 export function readTake(reply: Reply, keyCount: number): TakeReply {
   if (typeof reply === "string") return readShortTake(reply);
   const flags = numberAt(reply, 1, 0);
   const startCount = numberAt(reply, 4, 0);
-  const starts: Start[] = [];
-  let at = 5;
-  for (let index = 0; index < startCount; index++) {
-    const unitsAfter: number[] = [];
-    const previousUs: number[] = [];
-    for (let key = 0; key < keyCount; key++) {
-      unitsAfter.push(numberAt(reply, at + 2 + 2 * key));
-      previousUs.push(numberAt(reply, at + 3 + 2 * key));
-    }
-    starts.push({ startedUs: numberAt(reply, at), token: numberAt(reply, at + 1), unitsAfter, previousUs });
-    at += 2 + 2 * keyCount;
-  }
+  const starts = startCount < 0 ? readRun(reply) : readStarts(reply, startCount, keyCount);
+  const at = startCount < 0 ? RUN_AT + 5 + 2 * numberAt(reply, RUN_AT + 4) : RUN_AT + startCount * (2 + 2 * keyCount);
   const stop =
     reply.length <= at
       ? undefined
@@ -119,6 +115,40 @@ export function readTake(reply: Reply, keyCount: number): TakeReply {
     fleet: numberAt(reply, 3, 0),
     isStalePeriod: (flags & 2) === 2,
   };
+}
+
+function readStarts(reply: Reply, count: number, keyCount: number): Start[] {
+  const starts: Start[] = [];
+  for (let number = 0; number < count; number++) {
+    const at = RUN_AT + number * (2 + 2 * keyCount);
+    const unitsAfter: number[] = [];
+    const previousUs: number[] = [];
+    for (let key = 0; key < keyCount; key++) {
+      unitsAfter.push(numberAt(reply, at + 2 + 2 * key));
+      previousUs.push(numberAt(reply, at + 3 + 2 * key));
+    }
+    starts.push({ startedUs: numberAt(reply, at), token: numberAt(reply, at + 1), unitsAfter, previousUs });
+  }
+  return starts;
+}
+
+/** Starts at one key of which only the instants were sent, and how many are at each. */
+function readRun(reply: Reply): Start[] {
+  let token = numberAt(reply, RUN_AT);
+  let units = numberAt(reply, RUN_AT + 1);
+  const rate = numberAt(reply, RUN_AT + 2);
+  let previousUs = numberAt(reply, RUN_AT + 3);
+  const starts: Start[] = [];
+  for (let pair = 0; pair < numberAt(reply, RUN_AT + 4); pair++) {
+    const startedUs = numberAt(reply, RUN_AT + 5 + 2 * pair);
+    for (let left = numberAt(reply, RUN_AT + 6 + 2 * pair); left > 0; left--) {
+      starts.push({ startedUs, token, unitsAfter: [units], previousUs: [previousUs] });
+      token += 1;
+      units += rate;
+      previousUs = Math.max(previousUs, startedUs);
+    }
+  }
+  return starts;
 }
 
 function readShortTake(reply: string): TakeReply {

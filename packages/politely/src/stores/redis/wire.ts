@@ -47,8 +47,8 @@ export function leaseArguments({ act, ttlUs, epochUs, holder, label }: LeaseOper
 }
 
 function settleArguments(operation: SettleOperation, keyCount: number): string[] {
-  const { sequence, startedUs, isOver, isUnused, token, place, keys } = operation;
-  const terms = `[${keyCount},${startedUs},${isOver ? 1 : 0},${isUnused ? 1 : 0},${token}]`;
+  const { sequence, startedUs, isOver, isUnused, unusedCount = 1, grantedUs, place, keys } = operation;
+  const terms = `[${keyCount},${startedUs},${isOver ? 1 : 0},${isUnused ? unusedCount : 0},${grantedUs}]`;
   return [String(sequence), terms + place, ...keys.map(settleWords)];
 }
 

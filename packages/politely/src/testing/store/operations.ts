@@ -23,6 +23,8 @@ export interface TakenStart {
   readonly operation: TakeOperation;
   readonly start: Start;
   readonly place: string;
+  /** Store time of the take. */
+  readonly grantedUs: number;
 }
 
 /** How a start is given back. What is left out: it is over, was sent, and nothing was learned. */
@@ -82,14 +84,14 @@ export function takeOf(from: From, keys: readonly TakeKey[], terms: Partial<Take
 }
 
 /** The starts of a reply, ready to be given back. */
-export function startsOf(operation: TakeOperation, { starts }: TakeReply): TakenStart[] {
-  return starts.map((start, index) => ({ operation, start, place: placeName(operation, index) }));
+export function startsOf(operation: TakeOperation, { starts, nowUs }: TakeReply): TakenStart[] {
+  return starts.map((start, index) => ({ operation, start, place: placeName(operation, index), grantedUs: nowUs }));
 }
 
 /** A `settle` of one start. */
 export function settleOf(
   from: From,
-  { operation, start, place }: TakenStart,
+  { operation, start, place, grantedUs }: TakenStart,
   terms: SettleTerms = {},
 ): SettleOperation {
   const isUnused = terms.isUnused ?? terms.answer?.kind === "unused";
@@ -117,8 +119,8 @@ export function settleOf(
       isHeld: true,
     };
   });
-  const { startedUs, token } = start;
-  return { kind: "settle", ...from, startedUs, token, place, isOver: terms.isOver ?? true, isUnused, keys };
+  const { startedUs } = start;
+  return { kind: "settle", ...from, startedUs, grantedUs, place, isOver: terms.isOver ?? true, isUnused, keys };
 }
 
 function less({ rate, window, quota }: Units, units: number): Units {

@@ -120,7 +120,7 @@ describe("the end of a hold", () => {
     const operation = takeOf(place.from(), [host]);
     const start = { startedUs: place.nowUs, token: 0, unitsAfter: [2 ** 40], previousUs: [-1] };
     const answer = { kind: "rate_limited", retryAfterUs: 300 * second } as const;
-    place.settle(["host"], { operation, start, place: "elsewhere" }, { answer });
+    place.settle(["host"], { operation, start, place: "elsewhere", grantedUs: place.nowUs }, { answer });
     simulation.run(300 * second - 10_000);
     const { takes } = simulation;
     simulation.run(110_000);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { keyOf } from "../../../src/testing/store/operations.js";
+import { keyOf, settleOf } from "../../../src/testing/store/operations.js";
 import { Place } from "./place.js";
 
 const second = 1_000_000;
@@ -90,4 +90,15 @@ it("owes on top what cost more than was thought", () => {
   const taken = place.start({ host: bucket });
   place.settle(["host"], taken, { spent: 4 });
   expect(place.fit({ host: bucket }, 9)).toBe(1);
+});
+
+it("what comes back unused does not count as a start, one or many at once", () => {
+  const place = new Place();
+  const host = keyOf({ windows: [100, 60_000_000, 1] });
+  const { starts } = place.take({ host }, { count: 5 });
+  place.settle(["host"], starts[4], { isUnused: true });
+  expect(place.state("host").starts).toBe(4);
+  const three = { ...settleOf(place.from(), starts[3], { isUnused: true }), unusedCount: 3 };
+  place.send(["host"], three);
+  expect(place.state("host").starts).toBe(1);
 });

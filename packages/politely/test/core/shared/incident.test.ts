@@ -110,6 +110,16 @@ describe("a cooldown that several processes share", () => {
     );
   });
 
+  it("counts all starts of one large take as made when that was granted, so that their answers are one incident", () => {
+    const place = new Place();
+    const host = keyOf({ rateCount: 1, ratePerUs: 2 });
+    const { starts } = place.take({ host }, { count: 5_000, horizonUs: 50_000 });
+    const throttled: SettleTerms = { answer: { kind: "rate_limited" }, cooldownUs: [second, 10 * second] };
+    const first = place.wait(1_000).settle(["host"], starts[0], throttled);
+    const last = place.wait(10_000).settle(["host"], starts[4_999], throttled);
+    expect([first.steps[0], last.steps[0]]).toEqual([1, 1]);
+  });
+
   it("waits for a probe that nobody reports on for 5 s, or for one gap if that is longer", () => {
     for (const gapUs of [second, 8 * second]) {
       const place = new Place();

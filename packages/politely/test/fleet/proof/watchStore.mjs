@@ -1,12 +1,12 @@
 // A store that counts what is asked of it and what it answers, and tells when the place of a start was given back.
 
-/** What was asked about one host. @typedef {{ calls: number; granted: number; unheard: number }} Tally */
+/** What was asked about one host. @typedef {{ calls: number; granted: number; unheard: number; back: number; unheardBack: number }} Tally */
 
 /**
  * Wraps `store`.
  *
  * `tallies` has for each host the calls, failed ones and repeated ones included; the starts granted, each operation counted once
- * however often it was sent; and the starts asked for in operations to which no answer was heard so far. `onSettled` hears the
+ * however often it was sent; the starts asked for in operations to which no answer was heard so far; and the same of starts given back unused. `onSettled` hears the
  * host, the token and the store's time of every start that came back.
  *
  * @param {any} store
@@ -15,8 +15,10 @@
 export function watchStore(store, onSettled) {
   /** @type {Record<string, Tally>} */
   const tallies = {};
-  /** How many starts each operation asked for; 0 once an answer was heard. @type {Map<string, number>} */
+  /** How many starts each operation asked for, or gave back; 0 once an answer was heard. @type {Map<string, number>} */
   const asked = new Map();
+  /** The token of the start in each place. @type {Map<string, number>} */
+  const tokens = new Map();
   return {
     tallies,
     store: {
@@ -25,7 +27,7 @@ export function watchStore(store, onSettled) {
       /** @param {readonly string[]} keys @param {any} operation */
       async transact(keys, operation) {
         const host = hostOf(keys[0]);
-        tallies[host] ??= { calls: 0, granted: 0, unheard: 0 };
+        tallies[host] ??= { calls: 0, granted: 0, unheard: 0, back: 0, unheardBack: 0 };
         const tally = tallies[host];
         const name = `${operation.asker} ${operation.sequence}`;
         tally.calls += 1;
@@ -33,14 +35,28 @@ export function watchStore(store, onSettled) {
           asked.set(name, operation.count);
           tally.unheard += operation.count;
         }
+        const isBack = operation.kind === "settle" && operation.isUnused;
+        if (isBack && !asked.has(name)) {
+          asked.set(name, operation.unusedCount ?? 1);
+          tally.unheardBack += operation.unusedCount ?? 1;
+        }
         const reply = await store.transact(keys, operation);
         const unheard = asked.get(name) ?? 0;
         if (operation.kind === "take" && unheard > 0) {
           asked.set(name, 0);
           tally.unheard -= unheard;
           tally.granted += reply.starts.length;
+          reply.starts.forEach((/** @type {any} */ { token }, /** @type {number} */ index) => {
+            tokens.set(`${operation.asker}#${operation.sequence}#${index}`, token);
+          });
         }
-        if (operation.kind === "settle" && operation.isOver) onSettled(host, operation.token, reply.nowUs);
+        if (isBack && unheard > 0) {
+          asked.set(name, 0);
+          tally.unheardBack -= unheard;
+          tally.back += unheard;
+        }
+        if (operation.kind === "settle" && operation.isOver)
+          onSettled(host, tokens.get(operation.place) ?? 0, reply.nowUs);
         return reply;
       },
     },

@@ -110,6 +110,7 @@ const settle = fc.record({
   answers: fc.array(fc.tuple(answer, back, back, back, cooling), { minLength: 3, maxLength: 3 }),
   isOver: fc.constantFrom(true, true, true, false),
   isUnused: fc.constantFrom(false, false, true),
+  unusedCount: fc.constantFrom(1, 1, 3),
 });
 const rest = fc.oneof(
   fc.record({
@@ -119,7 +120,7 @@ const rest = fc.oneof(
     places: fc.array(pick, { maxLength: 3 }),
     leaseUs: among(second, 30 * second),
   }),
-  fc.record({ kind: fc.constant("leave" as const), asker, keys: pick, ticket: among("t1", "t2", "t3") }),
+  fc.record({ kind: fc.constant("leave" as const), asker, keys: pick, ticket: among("t1", "t2", "t3", "m1", "m2") }),
   fc.record({
     kind: fc.constant("record" as const),
     asker,
@@ -175,25 +176,26 @@ export const history = fc.record({
   steps: fc.array(fc.record({ stepUs: timeStep, action }), { minLength: 30, maxLength: 60, size: "max" }),
 });
 
+const one = { rate: 1, window: 1, quota: 1 };
 const plainTake: typeof take = fc.record({
   kind: fc.constant("take" as const),
   asker: among("p:1", "p:2", "p:3"),
   keys: among(0),
   rules: fc.constant([0, 0, 0]),
-  cost: among({ rate: 1, window: 1, quota: 1 }),
+  cost: among(...Array<typeof one>(30).fill(one), { rate: 2, window: 1, quota: 1 }),
   slowUs: among(0),
   period,
-  count: among(1),
+  count: among(...Array<number>(20).fill(1), 30, 400),
   horizonUs: among(0, 5_000, 7_000),
   ticket: among("", "t1"),
   isTurn: fc.boolean(),
-  hasMore: fc.constant(false),
+  hasMore: among(...Array<boolean>(30).fill(false), true),
   leaseUs: among(30 * second),
   maxHoldUs: among(300 * second),
   member: among(...Array<string>(19).fill(""), "m1"),
 });
 
-/** A random history of one busy key with a rate, on which nothing much happens: it takes the short way of the script. */
+/** A random history of one busy key with a rate, on which nothing much happens: it takes the short ways of the script. */
 export const busyHistory: typeof history = fc.record({
   rules: fc
     .record({

@@ -26,6 +26,7 @@ interface Granted {
   readonly operation: TakeOperation;
   readonly start: Start;
   readonly place: string;
+  readonly grantedUs: number;
 }
 
 /** The last two operations of an asker. */
@@ -94,7 +95,7 @@ export class Player {
     if (operation.kind !== "take") return;
     for (const [number, start] of starts.entries()) {
       if (operation.asker === "" && operation.sequence < this.#sequence) continue;
-      this.#granted.push({ keys, operation, start, place: placeName(operation, number) });
+      this.#granted.push({ keys, operation, start, place: placeName(operation, number), grantedUs: nowUs });
     }
     if (operation.ticket === "") return;
     const before = starts.length > 0 ? undefined : this.#told.get(operation.ticket);
@@ -120,7 +121,7 @@ export class Player {
 
   #ofStart(action: Extract<Action, { kind: "settle" | "renew" }>): Played | undefined {
     if (this.#granted.length === 0) return undefined;
-    const { keys, operation, start, place } = this.#granted[action.start % this.#granted.length];
+    const { keys, operation, start, place, grantedUs } = this.#granted[action.start % this.#granted.length];
     const sender = this.#sender(action.asker);
     if (action.kind === "renew") {
       const others = action.places.map((pick) => this.#granted[pick % this.#granted.length].place);
@@ -144,9 +145,10 @@ export class Player {
         ...cooling,
       };
     });
-    const { startedUs, token } = start;
-    const { isOver, isUnused } = action;
-    return this.#say(keys, { ...sender, kind: "settle", startedUs, token, place, isOver, isUnused, keys: settled });
+    const { startedUs } = start;
+    const { isOver, isUnused, unusedCount } = action;
+    const terms = { startedUs, grantedUs, place, isOver, isUnused, unusedCount };
+    return this.#say(keys, { ...sender, kind: "settle", ...terms, keys: settled });
   }
 
   #sender(asker: string): Sender {
