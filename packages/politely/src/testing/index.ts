@@ -1,3 +1,18 @@
+export { auditTrace, createTraceAudit } from "./audit/auditTrace.js";
+export type {
+  AuditedKey,
+  AuditLimit,
+  AuditOptions,
+  AuditPeak,
+  AuditReport,
+  AuditViolation,
+  IgnoredRetryAfter,
+  StatusCount,
+  TraceAudit,
+  TraceEntry,
+  TraceInstant,
+  TraceMark,
+} from "./audit/types.js";
 export type {
   HttpAnswer,
   HttpCase,

@@ -1,0 +1,80 @@
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { type AuditReport, createTraceAudit } from "politely/testing";
+import { UsageError, WorkError } from "../errors.js";
+import type { ExitCode, Io } from "../io.js";
+import { findPolicy } from "../policy/policyFile.js";
+import { whyNot } from "../policy/readText.js";
+import { countText } from "../words.js";
+import { noHostProblem } from "./accessLine.js";
+import { type LogTally, nameOf, type ReadOptions, readLog } from "./readLog.js";
+import { policyDigest, receiptOf } from "./receipt.js";
+import { reportText } from "./reportText.js";
+
+/** What `politely audit` was asked for. */
+export interface AuditLogsOptions extends ReadOptions {
+  readonly policy?: string | undefined;
+  readonly json?: boolean | undefined;
+  readonly receipt?: string | undefined;
+  readonly slackMs?: number | undefined;
+}
+
+/**
+ * Holds logs against a policy and writes what it found to stdout. All logs together are one trace.
+ *
+ * Returns 1 when something did not keep to the policy. Throws a `UsageError` for a file that cannot be opened and for a bad policy, a
+ * `WorkError` when no request could be read in any of them, or the receipt cannot be written.
+ */
+export async function auditLogs(paths: readonly string[], options: AuditLogsOptions, io: Io): Promise<ExitCode> {
+  const { path: policyPath, policy } = await findPolicy(options.policy, io.cwd);
+  const audit = createTraceAudit(policy, options.slackMs === undefined ? {} : { slackMs: options.slackMs });
+  const logs: LogTally[] = [];
+  for (const path of paths) logs.push(await readLog(path, io, audit, options));
+  if (logs.every(({ requests }) => requests === 0)) throw nothingRead(logs, options.only);
+  for (const log of logs) if (log.broken > 0) io.stderr.write(`politely: ${brokenText(log)}\n`);
+
+  const report = audit.report();
+  const digest = policyDigest(policy);
+  if (options.json === true) {
+    io.stdout.write(`${JSON.stringify({ policy: { path: policyPath, digest }, logs, ...report })}\n`);
+  } else {
+    const isHar = new Set(logs.filter(({ format }) => format === "har").map(({ path }) => nameOf(path)));
+    io.stdout.write(reportText(report, { policyPath, isHar }));
+  }
+  if (options.receipt !== undefined) await writeReceipt(options.receipt, report, digest, io);
+  return report.isClean ? 0 : 1;
+}
+
+async function writeReceipt(path: string, report: AuditReport, digest: string, io: Io): Promise<void> {
+  try {
+    await writeFile(resolve(io.cwd, path), `${JSON.stringify(receiptOf(report, digest), undefined, 2)}\n`);
+  } catch (error) {
+    throw new WorkError(`the receipt ${path} cannot be written: ${whyNot(error)}`);
+  }
+}
+
+function nothingRead(logs: readonly LogTally[], only: string | undefined): WorkError | UsageError {
+  const lines = logs.reduce((sum, log) => sum + log.lines, 0);
+  const names = logs.map(({ path }) => nameOf(path)).join(", ");
+  if (lines === 0) return new WorkError(`${names}: empty, there is nothing to audit`);
+  const others = logs.reduce((sum, log) => sum + log.others, 0);
+  if (others === lines) {
+    return new WorkError(`${names}: none of ${countText(lines)} lines contains ${JSON.stringify(only)}`);
+  }
+  const hostless = logs.find((log) => log.brokenLines.some(({ problem }) => problem === noHostProblem));
+  if (hostless !== undefined) return new UsageError(`${nameOf(hostless.path)} ${noHostProblem}`);
+  const worst = logs.find(({ broken }) => broken > 0);
+  return new WorkError(
+    worst === undefined
+      ? `${names}: ${countText(lines)} lines, and none of a request that was sent`
+      : `no request could be read; ${brokenText(worst)}`,
+  );
+}
+
+function brokenText({ path, lines, broken, brokenLines, format }: LogTally): string {
+  const unit = format === "har" ? "entries" : "lines";
+  const [first] = brokenLines;
+  const numbers = brokenLines.map(({ line }) => String(line)).join(", ");
+  const more = broken > brokenLines.length ? ", …" : "";
+  return `${nameOf(path)}: ${countText(broken)} of ${countText(lines)} ${unit} could not be read (${numbers}${more}); ${nameOf(path)}:${first.line}: ${first.problem}`;
+}
