@@ -19,7 +19,10 @@ const failed = runSteps([
   {
     name: "types",
     needs: "build",
-    run: () => ["packages/politely/test", "packages/politely-cli/test", "bench", "examples", "scripts", "."].map(types).every(Boolean),
+    run: () =>
+      ["packages/politely/test", "packages/politely-cli/test", "bench", "examples", "scripts", "."]
+        .map(types)
+        .every(Boolean),
   },
   { name: "lint", needs: "install", run: () => script("lint.mjs") },
   { name: "servers", needs: "install", run: () => script("servers.mjs") },

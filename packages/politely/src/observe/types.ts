@@ -144,6 +144,8 @@ export type LimiterEvent =
       readonly key: string;
       readonly atMs: number;
       readonly waitedMs: number;
+      /** With a store: the instant of the start on the store's timeline, on which the limits are kept. `atMs` is when this process used it. */
+      readonly startedAtMs?: number;
       readonly recorded?: true;
     }
   | {

@@ -295,11 +295,13 @@ export class Engine {
     for (const slot of slots) {
       if (this.slab.hasFlag(slot, HAS_COOLDOWN)) this.answers.started(slot, key, permit);
     }
+    const granted = this.counsel === undefined ? permit : this.counsel.started(spec, permit);
     if (this.events.hasListeners) {
-      this.events.emit({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 });
+      const start = this.counsel === undefined ? undefined : { startedAtMs: granted.startedAtMs };
+      this.events.emit({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000, ...start });
     }
     if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.keys.sweep(nowUs, SWEEP_COUNT);
-    return this.counsel === undefined ? permit : this.counsel.started(spec, permit);
+    return granted;
   }
 
   #take(spec: LaneSpec, cost: LaneCost, nowUs: number, waitedUs: number): HeldPermit {

@@ -195,4 +195,17 @@ describe("a limiter with a store", () => {
     const fleet = new Fleet();
     expect(() => fleet.add({ rate: "1/s" }, options as object)).toThrow(words);
   });
+
+  it("tells with each grant when it starts on the store's timeline, as its permit does", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ minDelay: "100ms" });
+    const grants: LimiterEvent[] = [];
+    limiter.subscribe((event) => {
+      if (event.type === "grant") grants.push(event);
+    });
+    await fleet.demandNow(limiter, 3);
+    const told = grants.map((event) => (event.type === "grant" ? event.startedAtMs : undefined));
+    expect(told).toEqual(fleet.starts.map(({ atMs }) => atMs));
+    expect(told).toHaveLength(3);
+  });
 });
