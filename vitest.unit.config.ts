@@ -11,6 +11,7 @@ export default defineConfig({
       "packages/politely/test/fleet/**",
       "packages/politely/test/stores/**",
       "packages/politely/test/http/**",
+      "packages/politely-cli/**",
       // Properties over hours of virtual time.
       "packages/politely/test/laws/**",
       "packages/politely/test/scheduler/adaptive/scenarios.test.ts",

@@ -14,6 +14,9 @@ const packages = new Map([
   ["java", "openjdk-17-jre-headless"],
   // Brings libfaketime, with which a test sets the clock of one process.
   ["faketime", "faketime"],
+  // A terminal to look at, and the list of what runs in it.
+  ["tmux", "tmux"],
+  ["ps", "procps"],
 ]);
 
 const installWithinMs = 600_000;

@@ -2,5 +2,5 @@
 import { join } from "node:path";
 import { root, run } from "./run.mjs";
 
-const scripts = [join("scripts", "prepare.mjs"), join("scripts", "build.mjs"), join("examples", "demo", "demo.mjs")];
-process.exit(scripts.every((script) => run(process.execPath, [join(root, script)])) ? 0 : 1);
+const steps = [["scripts/prepare.mjs"], ["scripts/build.mjs"], ["packages/politely-cli/dist/bin.js", "demo"]];
+process.exit(steps.every(([script, ...args]) => run(process.execPath, [join(root, script), ...args])) ? 0 : 1);

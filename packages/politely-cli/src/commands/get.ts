@@ -1,0 +1,117 @@
+import type { Command } from "commander";
+import type { Duration } from "politely";
+import { UsageError } from "../errors.js";
+import type { GetOptions } from "../get/getOptions.js";
+import { silentObserver } from "../get/observer.js";
+import { runGet } from "../get/runGet.js";
+import type { ExitCode, Io } from "../io.js";
+import type { AddCommand } from "../main.js";
+import { findPolicy } from "../policy/policyFile.js";
+
+const EXAMPLES = `
+Examples:
+  politely get https://example.com/a https://example.com/b
+  politely get urls.txt -o pages                     a file with one URL a line, into a folder
+  cat urls.txt | politely get - -p policy.yaml       from stdin, with limits of your own
+  politely get urls.txt --json | jq .status          one line of JSON for each URL
+  politely get urls.txt --share redis://10.0.0.5     several machines, one list
+
+Ctrl-C ends what is in flight and stops; a second one stops at once. The same command again goes on
+where it was. Once all is fetched, the same command asks for what has changed since.
+Exit code 0: everything was fetched. 1: something was not, or is left. 2: wrong usage, nothing was begun.`;
+
+/** `politely get`. */
+export const addGet: AddCommand = (program, io, done) => {
+  program
+    .command("get")
+    .description("Fetches a list of URLs politely, into a folder, and can be stopped and resumed.")
+    .argument("[urls...]", "URLs, files with one URL a line, or - for stdin")
+    .option("-p, --policy <file>", "limits, JSON or YAML (default: politely.json here, else known sites and 1/s)")
+    .option("-o, --out <dir>", "folder for bodies, index.jsonl and the journal", "politely-out")
+    .option("--share <url>", "redis://…, postgres://… or a file: several workers split one list")
+    .option("--list <name>", "which list of --share", "default")
+    .option("--lease <duration>", "with --share: a silent worker's URLs are handed out again after this", "30s")
+    .option("--concurrency <n>", "requests in flight at once", "32")
+    .option("--no-robots", "do not ask for robots.txt")
+    .option("--user-agent <text>", "who you are (default: that of the policy, else politely)")
+    .option("--retry <n>", "send a failed request again, so many times (default: the policy's, else 2)")
+    .option("--max-wait <duration>", "give a URL up that would wait longer for its turn: 30s, 10min")
+    .option("--timeout <duration>", "the longest silence of a site", "60s")
+    .option("--refresh", "ask for finished URLs again, for what has changed")
+    .option("--json", "one line of JSON for each URL on stdout, and the summary at the end")
+    .option("-q, --quiet", "no progress on stderr")
+    .addHelpText("after", EXAMPLES)
+    .action(async (urls: string[], _options: unknown, command: Command) => {
+      done(await get(urls, command.opts<GetFlags>(), io));
+    });
+};
+
+/** What was written on the command line. */
+interface GetFlags {
+  readonly policy?: string;
+  readonly out: string;
+  readonly share?: string;
+  readonly list: string;
+  readonly lease: string;
+  readonly concurrency: string;
+  readonly robots: boolean;
+  readonly userAgent?: string;
+  readonly retry?: string;
+  readonly maxWait?: string;
+  readonly timeout: string;
+  readonly refresh?: boolean;
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+}
+
+async function get(args: readonly string[], flags: GetFlags, io: Io): Promise<ExitCode> {
+  const options = readFlags(args, flags);
+  const { policy } = await findPolicy(flags.policy, io.cwd);
+  await runGet({ ...options, policy }, io, silentObserver);
+  return 0;
+}
+
+function readFlags(args: readonly string[], flags: GetFlags): Omit<GetOptions, "policy"> {
+  const { out, share, list, userAgent, retry, maxWait } = flags;
+  if (!/^[\w.-]{1,100}$/.test(list)) {
+    throw new UsageError(`--list takes 1 to 100 letters, digits, -, _ or .; got "${list}"`);
+  }
+  return {
+    args,
+    out,
+    list,
+    concurrency: count("--concurrency", flags.concurrency, 1, 10_000),
+    leaseMs: duration("--lease", flags.lease, 1_000, 3_600_000),
+    timeoutMs: duration("--timeout", flags.timeout, 1, 86_400_000),
+    isRobots: flags.robots,
+    isRefresh: flags.refresh === true,
+    isJson: flags.json === true,
+    ...(share === undefined ? {} : { share }),
+    ...(userAgent === undefined ? {} : { userAgent }),
+    ...(retry === undefined ? {} : { retry: count("--retry", retry, 0, 100) }),
+    ...(maxWait === undefined ? {} : { maxWait: duration("--max-wait", maxWait, 0, 365 * 86_400_000) as Duration }),
+  };
+}
+
+function count(name: string, text: string, least: number, most: number): number {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= least && value <= most) return value;
+  throw new UsageError(`${name} takes a whole number from ${least} to ${most}; got "${text}"`);
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  min: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** A duration with its unit, in milliseconds. */
+function duration(name: string, text: string, least: number, most: number): number {
+  const [, number, unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|min|h|d)$/.exec(text.trim()) ?? [];
+  const value = Number(number) * (UNITS_MS[unit] ?? Number.NaN);
+  if (value >= least && value <= most) return value;
+  throw new UsageError(`${name} takes a duration from ${least} ms to ${most} ms, such as 30s, 10min or 2h; got "${text}"`);
+}

@@ -1,0 +1,205 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { UrlQueue } from "./queue/urlQueue.js";
+
+/** So many hosts have requests here at a time; further ones follow when some are through. */
+const MAX_LANES = 10_000;
+/** So many keys are asked for together. */
+const KEYS_TOGETHER = 256;
+/** A host that starts at once has more of its URLs ready than one that has to wait. */
+const AHEAD_SLOW = 2;
+const AHEAD_FAST = 16;
+const FAST_MS = 50;
+const FIRST_CHUNK = 4;
+const MAX_CHUNK = 512;
+/** A piece that is used up sooner than this was too small; one that lasts longer than ten times this too large. */
+const CHUNK_MS = 200;
+const POLL_MS = 250;
+const RESCAN_MS = 1_000;
+
+/** One host: what was taken from the list for it, and how many of these are under way. */
+export interface Lane {
+  readonly key: string;
+  /** Taken from the list, not begun. */
+  readonly buffer: string[];
+  /** Begun, and waiting for their first start. */
+  waiting: number;
+  /** Begun, and not ended. */
+  open: number;
+}
+
+/** What a feeder works with. */
+export interface FeederOptions {
+  readonly queue: UrlQueue;
+  /** Others work on the same list: it is not over before theirs is done. */
+  readonly isShared: boolean;
+  /** The most that one host may have begun at once. */
+  readonly concurrency: number;
+  /** Begins with a URL. A call of `started` follows for its first start, if there is one, and one of `ended`. */
+  begin(url: string, lane: Lane): void;
+  /** Prepares what was taken from the list, before any of it begins. */
+  taken(urls: readonly string[]): void;
+  /** Cannot go on. */
+  failed(error: unknown): void;
+}
+
+/**
+ * Takes URLs from the list when their hosts have use for them.
+ *
+ * Every host has a lane of its own, with two URLs waiting in the limiter (16 while it starts them at once) and a few more taken from the list; all others
+ * stay in the queue. So a host that is slow or told to wait holds two requests, and never those of another host. At most
+ * 10,000 hosts have lanes at a time.
+ */
+export class Feeder {
+  readonly lanes = new Map<string, Lane>();
+  readonly #chunks = new WeakMap<Lane, Chunk>();
+  #cursor = "";
+  /** When the keys were last walked through. */
+  #endedMs = Number.NEGATIVE_INFINITY;
+  #isStopped = false;
+  #wake: () => void = () => undefined;
+
+  constructor(readonly options: FeederOptions) {}
+
+  /** Resolves once nothing is left to begin, and what was begun has ended; after `stop`, once the latter. */
+  async run(): Promise<void> {
+    while (!this.#isStopped) {
+      if (this.lanes.size < MAX_LANES) await this.#open();
+      if (this.lanes.size === 0 && !this.#isStopped) {
+        if (await this.#isOver()) return;
+        await delay(POLL_MS);
+        continue;
+      }
+      await this.#next();
+    }
+    while ([...this.lanes.values()].some(({ open }) => open > 0)) await this.#next();
+  }
+
+  /** Begins nothing more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#wake();
+  }
+
+  /** URLs that were taken from the list and not begun. */
+  unused(): readonly { readonly url: string; readonly key: string }[] {
+    return [...this.lanes.values()].flatMap(({ key, buffer }) => buffer.map((url) => ({ url, key })));
+  }
+
+  /** A URL of this lane starts after a wait. */
+  started(lane: Lane, waitedMs: number): void {
+    lane.waiting -= 1;
+    const chunk = this.#chunk(lane);
+    chunk.isFast = waitedMs < FAST_MS;
+    this.#fill(lane);
+  }
+
+  /** A URL of this lane has ended. */
+  ended(lane: Lane): void {
+    lane.open -= 1;
+    this.#fill(lane);
+    if (this.#isStopped) this.#wake();
+  }
+
+  /** Sleeps until something has changed, or a moment has passed: somebody else may have given something back. */
+  #next(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, POLL_MS);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Opens lanes for hosts that have none: goes on where it was last, and starts over at the end, once a second at most. */
+  async #open(): Promise<void> {
+    const isEarly = performance.now() - this.#endedMs < RESCAN_MS;
+    if (this.#cursor === "" && isEarly && this.lanes.size > 0) return;
+    do {
+      const keys = await this.options.queue.keys(this.#cursor, KEYS_TOGETHER);
+      this.#cursor = keys.length < KEYS_TOGETHER ? "" : keys[keys.length - 1];
+      for (const key of keys) {
+        if (this.#isStopped || this.lanes.has(key) || this.lanes.size >= MAX_LANES) continue;
+        const lane: Lane = { key, buffer: [], waiting: 0, open: 0 };
+        this.lanes.set(key, lane);
+        this.#fill(lane);
+      }
+    } while (this.#cursor !== "" && this.lanes.size < MAX_LANES && !this.#isStopped);
+    this.#endedMs = performance.now();
+  }
+
+  #fill(lane: Lane): void {
+    const chunk = this.#chunk(lane);
+    // Beginning a URL may start it at once, which comes back here.
+    if (chunk.isFilling) return;
+    chunk.isFilling = true;
+    const ahead = (): number => (chunk.isFast ? AHEAD_FAST : AHEAD_SLOW);
+    while (!this.#isStopped && lane.buffer.length > 0 && lane.waiting < ahead() && lane.open < this.options.concurrency) {
+      const url = lane.buffer.shift();
+      if (url === undefined) break;
+      lane.waiting += 1;
+      lane.open += 1;
+      this.options.begin(url, lane);
+    }
+    chunk.isFilling = false;
+    if (this.#isStopped || chunk.isTaking || lane.buffer.length > chunk.size / 4) return;
+    if (!chunk.isDry) void this.#take(lane, chunk);
+    else if (lane.open === 0 && lane.buffer.length === 0) this.#drop(lane);
+  }
+
+  async #take(lane: Lane, chunk: Chunk): Promise<void> {
+    chunk.isTaking = true;
+    const tookMs = performance.now() - chunk.takenMs;
+    if (tookMs < CHUNK_MS) chunk.size = Math.min(MAX_CHUNK, chunk.size * 2);
+    else if (tookMs > 10 * CHUNK_MS) chunk.size = Math.max(AHEAD_SLOW, chunk.size >> 1);
+    chunk.takenMs = performance.now();
+    try {
+      const urls = await this.options.queue.claim(lane.key, chunk.size);
+      chunk.isDry = urls.length < chunk.size;
+      this.options.taken(urls);
+      lane.buffer.push(...urls);
+    } catch (error) {
+      chunk.isDry = true;
+      this.options.failed(error);
+    }
+    chunk.isTaking = false;
+    this.#fill(lane);
+  }
+
+  #drop(lane: Lane): void {
+    this.lanes.delete(lane.key);
+    if (this.lanes.size === 0 || this.#cursor !== "") this.#wake();
+  }
+
+  /** Whether the list is done. Nothing is under way here when this is asked. */
+  async #isOver(): Promise<boolean> {
+    const { queue, isShared } = this.options;
+    if ((await queue.keys("", 1)).length > 0) return false;
+    if (!isShared) return true;
+    // What is out under our name although nothing is under way here got lost with an answer of the store.
+    await queue.close();
+    await queue.renew();
+    const { total, fetched, refused, failed } = await queue.counts();
+    return fetched + refused + failed >= total;
+  }
+
+  #chunk(lane: Lane): Chunk {
+    let chunk = this.#chunks.get(lane);
+    if (chunk === undefined) {
+      chunk = { size: FIRST_CHUNK, takenMs: performance.now(), isFast: true, isDry: false, isTaking: false, isFilling: false };
+      this.#chunks.set(lane, chunk);
+    }
+    return chunk;
+  }
+}
+
+/** How a lane is supplied. */
+interface Chunk {
+  size: number;
+  takenMs: number;
+  isFast: boolean;
+  /** The list had no more for it. */
+  isDry: boolean;
+  isTaking: boolean;
+  isFilling: boolean;
+}

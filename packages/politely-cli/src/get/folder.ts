@@ -1,0 +1,60 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { UsageError, WorkError } from "../errors.js";
+import { BodyFiles } from "./bodyFiles.js";
+import { IndexFile } from "./indexFile.js";
+import { Journal } from "./journal.js";
+import { isBusy, openSqlite, type SqliteDatabase } from "./sqlite.js";
+
+/** The folder of a run, opened. Nobody else has it open. */
+export interface Folder {
+  readonly path: string;
+  /** `journal.db`: the list and what is known of the pages. */
+  readonly database: SqliteDatabase;
+  readonly journal: Journal;
+  readonly index: IndexFile;
+  readonly files: BodyFiles;
+  close(): Promise<void>;
+}
+
+/** Opens or creates a folder. Throws `UsageError` when it cannot be written, and `WorkError` when another process works in it. */
+export function openFolder(path: string): Folder {
+  const database = openJournal(path);
+  try {
+    const journal = new Journal(database);
+    const index = new IndexFile(join(path, "index.jsonl"));
+    const files = new BodyFiles(path);
+    return {
+      path,
+      database,
+      journal,
+      index,
+      files,
+      async close() {
+        await files.close();
+        index.close();
+        database.close();
+      },
+    };
+  } catch (error) {
+    database.close();
+    throw unusable(path, error);
+  }
+}
+
+function openJournal(path: string): SqliteDatabase {
+  try {
+    mkdirSync(path, { recursive: true });
+    return openSqlite(join(path, "journal.db"), { isExclusive: true });
+  } catch (error) {
+    if (isBusy(error)) {
+      throw new WorkError(`another politely works in ${path} now. Wait for it, or name another folder with --out.`);
+    }
+    throw unusable(path, error);
+  }
+}
+
+function unusable(path: string, error: unknown): UsageError {
+  const problem = error instanceof Error ? error.message : String(error);
+  return new UsageError(`the folder ${path} cannot be used: ${problem}. Name another one with --out.`);
+}

@@ -1,0 +1,52 @@
+import type { Duration, PolicyInput } from "politely";
+
+/** What `politely get` was asked to do. */
+export interface GetOptions {
+  /** URLs, files with URLs, `-` for stdin. */
+  readonly args: readonly string[];
+  readonly policy: PolicyInput;
+  /** Folder of the bodies, the index and the journal; relative to the working directory. */
+  readonly out: string;
+  /** `redis://…`, `postgres://…` or a file: the list and the limits are shared with all who name the same. */
+  readonly share?: string;
+  /** Which list of that store. Default `"default"`. */
+  readonly list?: string;
+  /** Requests of this process that may be in flight at once. Default 32. */
+  readonly concurrency?: number;
+  /** Whether robots.txt is obeyed. Default true. */
+  readonly isRobots?: boolean;
+  /** Default: that of the policy, else `politely`. */
+  readonly userAgent?: string;
+  /** How often a failed request is sent again. Default: what the policy says, else twice. */
+  readonly retry?: number;
+  /** The longest one request may wait for its turn. Default: what the policy says. */
+  readonly maxWait?: Duration;
+  /** The longest silence of a site, in milliseconds. Default 60 s. */
+  readonly timeoutMs?: number;
+  /** Ask for finished URLs again, with conditional requests. Default: when nothing else is left to do, and never with `share`. */
+  readonly isRefresh?: boolean;
+  /** With `share`: how long after its last sign of life a worker's URLs are handed out again, in milliseconds. Default 30 s. */
+  readonly leaseMs?: number;
+  /** One line of JSON on stdout for each finished URL, and the summary at the end. Default false. */
+  readonly isJson?: boolean;
+}
+
+/** The scope that bounds how many requests of one process are in flight. */
+export const WORKER_SCOPE = "politely-get:";
+
+/** The policy that the limiter gets: what was written, and what the command line adds. */
+export function policyOf(options: GetOptions): PolicyInput {
+  const { policy, concurrency = 32, isRobots = true, userAgent, retry } = options;
+  const { http = {}, scopes = {} } = policy;
+  const attempts = retry === undefined ? undefined : { ...http.retry, attempts: retry + 1 };
+  return {
+    ...policy,
+    scopes: { ...scopes, [`${WORKER_SCOPE}*`]: { concurrency } },
+    http: {
+      ...http,
+      userAgent: userAgent ?? http.userAgent ?? "politely",
+      robots: isRobots ? (http.robots === undefined || http.robots === false ? true : http.robots) : false,
+      retry: attempts ?? http.retry ?? { attempts: 3 },
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
+import type { IndexLine } from "./indexLine.js";
+
+const PIECE_BYTES = 1 << 16;
+const LINE_END = 0x0a;
+
+/** `index.jsonl`: one line for each finished URL, added at the end only. */
+export class IndexFile {
+  readonly #file: number;
+  #bytes: number;
+
+  /** Opens or creates it, and removes a last line that was not written to its end. Throws what the file system throws. */
+  constructor(readonly path: string) {
+    this.#file = openSync(path, "a+");
+    this.#bytes = this.#repair();
+  }
+
+  /** Its length, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Adds lines. When that fails half-way, what was written of them is taken back. */
+  append(lines: readonly IndexLine[]): void {
+    const text = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    try {
+      for (let written = 0; written < text.length; ) written += writeSync(this.#file, text, written);
+      this.#bytes += text.length;
+    } catch (error) {
+      ftruncateSync(this.#file, this.#bytes);
+      throw error;
+    }
+  }
+
+  /** The lines from an offset on, some at a time. What is not one of our lines is skipped. */
+  *linesFrom(offset: number): Iterable<readonly IndexLine[]> {
+    const piece = Buffer.alloc(PIECE_BYTES);
+    let rest: Buffer = Buffer.alloc(0);
+    for (let at = offset; at < this.#bytes; ) {
+      const count = readSync(this.#file, piece, 0, PIECE_BYTES, at);
+      if (count === 0) return;
+      at += count;
+      const bytes = Buffer.concat([rest, piece.subarray(0, count)]);
+      const end = bytes.lastIndexOf(LINE_END) + 1;
+      rest = bytes.subarray(end);
+      const lines = bytes.toString("utf8", 0, end).split("\n");
+      yield lines.flatMap((line) => readLine(line));
+    }
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  /** Cuts off what stands behind the last line end. Returns the length. */
+  #repair(): number {
+    const { size } = fstatSync(this.#file);
+    const piece = Buffer.alloc(PIECE_BYTES);
+    for (let end = size; end > 0; ) {
+      const from = Math.max(0, end - PIECE_BYTES);
+      const count = readSync(this.#file, piece, 0, end - from, from);
+      const found = piece.lastIndexOf(LINE_END, count - 1);
+      if (found >= 0 && found < count) {
+        const length = from + found + 1;
+        if (length < size) ftruncateSync(this.#file, length);
+        return length;
+      }
+      end = from;
+    }
+    if (size > 0) ftruncateSync(this.#file, 0);
+    return 0;
+  }
+}
+
+function readLine(line: string): readonly IndexLine[] {
+  if (line === "") return [];
+  try {
+    const read = JSON.parse(line) as Partial<IndexLine> | null;
+    const isOurs = typeof read?.url === "string" && typeof read.key === "string" && typeof read.outcome === "string";
+    return isOurs ? [read as IndexLine] : [];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,102 @@
+import type { IndexFile } from "./indexFile.js";
+import type { IndexLine, Outcome } from "./indexLine.js";
+import type { Journal, KnownPage } from "./journal.js";
+import type { FinishedUrl, QueueOutcome, UrlQueue } from "./queue/urlQueue.js";
+
+/** Results are written together, this long after the first of them. */
+const TOGETHER_MS = 25;
+const MAX_TOGETHER = 500;
+
+/** What a recorder writes to. */
+export interface RecorderOptions {
+  readonly index: IndexFile;
+  readonly journal: Journal;
+  readonly queue: UrlQueue;
+  /** These lines are safe: they stand in the index and in the list. */
+  written(lines: readonly IndexLine[]): Promise<void> | void;
+  /** Writing failed; nothing more is written. */
+  failed(error: unknown): void;
+}
+
+/**
+ * Writes down what has ended: the index first, then the list, then how much of the index the list knows of.
+ *
+ * A process that is killed in between leaves lines in the index that the list knows nothing of; `reconcile` makes up for that.
+ */
+export class Recorder {
+  #lines: IndexLine[] = [];
+  #timer: NodeJS.Timeout | undefined = undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #hasFailed = false;
+
+  constructor(readonly options: RecorderOptions) {}
+
+  add(line: IndexLine): void {
+    this.#lines.push(line);
+    if (this.#lines.length >= MAX_TOGETHER) this.#write();
+    else this.#timer ??= setTimeout(() => this.#write(), TOGETHER_MS);
+  }
+
+  /** Resolves once everything is written, or writing has failed. */
+  async flush(): Promise<void> {
+    this.#write();
+    await this.#writing;
+  }
+
+  #write(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const lines = this.#lines;
+    if (lines.length === 0) return;
+    this.#lines = [];
+    this.#writing = this.#writing.then(() => this.#writeNow(lines));
+  }
+
+  async #writeNow(lines: readonly IndexLine[]): Promise<void> {
+    if (this.#hasFailed) return;
+    const { index, journal, queue, written, failed } = this.options;
+    try {
+      index.append(lines);
+      const bytes = index.bytes;
+      await queue.finish(lines.map(finishedOf));
+      journal.commit(bytes, lines.flatMap(pageOf));
+      await written(lines);
+    } catch (error) {
+      this.#hasFailed = true;
+      failed(error);
+    }
+  }
+}
+
+/** Tells the list what the index says and the list does not know: a process was killed between the two. Returns how many lines that were. */
+export async function reconcile(options: Pick<RecorderOptions, "index" | "journal" | "queue">): Promise<number> {
+  const { index, journal, queue } = options;
+  const from = journal.indexBytes <= index.bytes ? journal.indexBytes : 0;
+  if (from === index.bytes) return 0;
+  let count = 0;
+  for (const lines of index.linesFrom(from)) {
+    count += lines.length;
+    await queue.finish(lines.map(finishedOf));
+    journal.commit(from, lines.flatMap(pageOf));
+  }
+  journal.commit(index.bytes, []);
+  return count;
+}
+
+const OUTCOMES: Readonly<Record<Outcome, QueueOutcome>> = {
+  fetched: "fetched",
+  unchanged: "fetched",
+  refused: "refused",
+  failed: "failed",
+};
+
+function finishedOf({ url, key, outcome }: IndexLine): FinishedUrl {
+  return { url, key, outcome: OUTCOMES[outcome] };
+}
+
+/** What is worth knowing when the page is asked for again. */
+function pageOf({ url, outcome, headers, file, sha256, bytes }: IndexLine): readonly KnownPage[] {
+  const { etag = null, "last-modified": lastModified = null } = headers;
+  if (outcome !== "fetched" || file === undefined || sha256 === undefined) return [];
+  return [{ url, etag, lastModified, file, sha256, bytes }];
+}

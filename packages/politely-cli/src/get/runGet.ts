@@ -1,0 +1,105 @@
+import { randomBytes } from "node:crypto";
+import { join, resolve } from "node:path";
+import { PolicyError } from "politely";
+import { sqliteStore } from "politely/sqlite";
+import { UsageError } from "../errors.js";
+import type { Io } from "../io.js";
+import { readUrls } from "../list/urlList.js";
+import { type Folder, openFolder } from "./folder.js";
+import { type GetOptions, policyOf } from "./getOptions.js";
+import { Keys } from "./keys.js";
+import type { GetObserver, GetSummary } from "./observer.js";
+import { sqliteQueue } from "./queue/sqliteQueue.js";
+import { reconcile } from "./recorder.js";
+import { openShare, type Shared } from "./share.js";
+import { openSqlite } from "./sqlite.js";
+import { StagedList } from "./stagedList.js";
+import { Worker } from "./worker.js";
+
+const LEASE_MS = 30_000;
+
+/**
+ * Fetches a list into a folder, within the limits of the policy, and resolves to how that went.
+ *
+ * Whatever ends it, kill -9 included, the same call goes on where it was: no URL is asked for again whose line stands in the index,
+ * and pacing, cooldowns and quotas go on as well. Throws `UsageError` before anything was begun. Throws `WorkError` when it ends early or
+ * something was not fetched, with what to do; `observer.end` has been called then, unless nothing was begun.
+ */
+export async function runGet(options: GetOptions, io: Io, observer: GetObserver): Promise<GetSummary> {
+  const keys = await keysOf(options);
+  if (options.args.length === 0 && options.share === undefined) {
+    throw new UsageError("no URLs. Name some, or a file with one a line, or - for stdin.");
+  }
+  const list = await StagedList.read(readUrls(options.args, io));
+  try {
+    if (list.count === 0 && options.share === undefined) throw new UsageError("the list has no URLs.");
+    const folder = openFolder(resolve(io.cwd, options.out));
+    try {
+      return await runIn(folder, { list, keys, options, io, observer });
+    } finally {
+      await folder.close();
+    }
+  } finally {
+    list.remove();
+  }
+}
+
+interface Task {
+  readonly list: StagedList;
+  readonly keys: Keys;
+  readonly options: GetOptions;
+  readonly io: Io;
+  readonly observer: GetObserver;
+}
+
+async function runIn(folder: Folder, task: Task): Promise<GetSummary> {
+  const { list, keys, options, io, observer } = task;
+  const worker = randomBytes(8).toString("hex");
+  const shared = await openLists(folder, task, worker);
+  const isShared = options.share !== undefined;
+  try {
+    const { queue } = shared;
+    if (isShared) await queue.renew();
+    for await (const urls of list.batches()) {
+      await queue.add(urls.map((url) => ({ url, key: keys.keyOf(url) })));
+    }
+    const found = await reconcile({ index: folder.index, journal: folder.journal, queue });
+    if (found > 0) observer.log(`${found} finished URLs of a run that was broken off are taken over from the index`);
+    const again = options.isRefresh === true ? true : isShared ? false : "if-finished";
+    const isAgain = await queue.begin({ again });
+    if (isAgain) observer.log("everything was fetched before: asking again, for what has changed");
+    const getting = new Worker({ folder, shared, keys, options, io, observer, name: worker, isShared });
+    return await getting.run();
+  } finally {
+    await shared.close();
+  }
+}
+
+/** The list and the store of the limits: those of the folder, or those that are shared. */
+function openLists(folder: Folder, { options, io, observer }: Task, worker: string): Promise<Shared> {
+  const { share, list = "default", leaseMs = LEASE_MS } = options;
+  const given = { name: list, worker, leaseMs };
+  if (share !== undefined) return openShare(share, { ...given, cwd: io.cwd, log: (line) => observer.log(line) });
+  const limits = openSqlite(join(folder.path, "limits.db"));
+  const store = sqliteStore(limits);
+  return Promise.resolve({
+    queue: sqliteQueue(folder.database, { ...given, isOwn: true }),
+    store,
+    async close() {
+      store.close();
+      limits.close();
+    },
+  });
+}
+
+async function keysOf(options: GetOptions): Promise<Keys> {
+  // Grouping by registrable domain needs a list of its own, which takes a moment to load.
+  if (options.policy.groupBy === "domain") await import("politely/domains");
+  try {
+    return new Keys(policyOf(options));
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error;
+    const problems = error.problems.map(({ path, message }) => `${path}: ${message}`).join("; ");
+    throw new UsageError(`the policy has problems: ${problems}`);
+  }
+}

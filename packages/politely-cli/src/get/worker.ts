@@ -1,0 +1,300 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ClosedError, type LimiterEvent, politely, type SharedLimiter } from "politely";
+import { UsageError, WorkError } from "../errors.js";
+import type { Io } from "../io.js";
+import { countText } from "../words.js";
+import { Feeder, type Lane } from "./feeder.js";
+import type { Folder } from "./folder.js";
+import { type GetOptions, policyOf, WORKER_SCOPE } from "./getOptions.js";
+import { Grants } from "./grants.js";
+import { HostTallies } from "./hostTallies.js";
+import type { IndexLine } from "./indexLine.js";
+import type { KnownPage } from "./journal.js";
+import type { Keys } from "./keys.js";
+import type { GetObserver, GetSummary } from "./observer.js";
+import { Page } from "./page.js";
+import { Progress } from "./progress.js";
+import { Recorder } from "./recorder.js";
+import type { Shared } from "./share.js";
+import { PAGE, type PageInit, Transport } from "./transport.js";
+import { diskFailure, type Verdict, verdictOfError, verdictOfStatus } from "./verdict.js";
+import { Waits } from "./waits.js";
+
+/** What a worker works with. */
+export interface WorkerParts {
+  readonly folder: Folder;
+  readonly shared: Shared;
+  readonly keys: Keys;
+  readonly options: GetOptions;
+  readonly io: Io;
+  readonly observer: GetObserver;
+  /** Nobody else has this name. */
+  readonly name: string;
+  readonly isShared: boolean;
+}
+
+const MAX_LISTED = 10_000;
+const MAX_HOSTS = 20_000;
+const MAX_SHOWN = 5;
+/** So many bodies may be on their way to the disk before requests wait for it. */
+const MAX_UNSAVED = 500;
+const THROTTLED: readonly number[] = [429, 418, 420, 509, 529];
+
+/** One run over a list that has begun. */
+export class Worker {
+  readonly #limiter: SharedLimiter;
+  readonly #feeder: Feeder;
+  readonly #recorder: Recorder;
+  readonly #transport: Transport;
+  readonly #grants = new Grants();
+  readonly #tallies = new HostTallies();
+  readonly #progress: Progress;
+  /** URLs that were fetched before, and are about to be asked for. */
+  readonly #known = new Map<string, KnownPage>();
+  readonly #lanes = new WeakMap<Page, Lane>();
+  readonly #problems: IndexLine[] = [];
+  readonly #init: { readonly scopes: readonly string[]; readonly maxWait?: NonNullable<GetOptions["maxWait"]> };
+  readonly #tasks = new Set<Promise<void>>();
+  #fatal: Error | undefined = undefined;
+  #isStopped = false;
+  #unsaved = 0;
+
+  constructor(readonly parts: WorkerParts) {
+    const { folder, shared, keys, options, name, isShared } = parts;
+    const { index, journal, files } = folder;
+    const { concurrency = 32, timeoutMs = 60_000, maxWait } = options;
+    const policy = policyOf(options);
+    const listener = {
+      sending: (url: string, page: Page | undefined) => this.#sending(url, page),
+      sent: (url: string, page: Page | undefined) => this.#sent(url, page),
+    };
+    this.#transport = new Transport({ files, listener, timeoutMs });
+    this.#limiter = politely(policy, { store: shared.store, fetch: this.#transport.fetch });
+    this.#init = { scopes: [`${WORKER_SCOPE}${name}`], ...(maxWait === undefined ? {} : { maxWait }) };
+    this.#progress = new Progress({ keys, policy, tallies: this.#tallies, waits: new Waits(this.#limiter) });
+    const failed = (error: unknown): void => this.#fail(error);
+    const written = (lines: readonly IndexLine[]): Promise<void> => this.#written(lines);
+    this.#recorder = new Recorder({ index, journal, queue: shared.queue, written, failed });
+    this.#feeder = new Feeder({
+      queue: shared.queue,
+      isShared,
+      concurrency,
+      begin: (url, lane) => this.#begin(url, lane),
+      taken: (urls) => this.#taken(urls),
+      failed,
+    });
+  }
+
+  /** Works until the list is done or it is stopped. Throws `WorkError` when not everything was fetched. */
+  async run(): Promise<GetSummary> {
+    const { io, observer, shared } = this.parts;
+    const unsubscribe = this.#limiter.subscribe((event) => this.#heard(event));
+    const interrupt = (): void => this.#interrupt();
+    const stop = (): void => this.#stop();
+    io.interrupted.addEventListener("abort", interrupt);
+    io.stopped.addEventListener("abort", stop);
+    const renewing = this.#keepAlive();
+    try {
+      await this.#count(true);
+      observer.begin(this.#progress);
+      if (io.interrupted.aborted) interrupt();
+      await this.#feeder.run();
+    } catch (error) {
+      this.#fail(error);
+      await this.#feeder.run().catch(() => undefined);
+    } finally {
+      clearInterval(renewing);
+      io.interrupted.removeEventListener("abort", interrupt);
+      io.stopped.removeEventListener("abort", stop);
+      await Promise.all(this.#tasks);
+      await this.#recorder.flush();
+      await this.#limiter.close();
+      unsubscribe();
+      await this.#transport.destroy();
+      await shared.queue.close().catch(() => undefined);
+    }
+    await this.#count(false).catch(() => undefined);
+    return this.#finish();
+  }
+
+  #finish(): GetSummary {
+    const { observer, options, io } = this.parts;
+    const summary = this.#progress.summary();
+    observer.end(summary);
+    if (options.isJson === true) io.stdout.write(`${JSON.stringify(summary)}\n`);
+    const { total, left, failed } = summary;
+    const goOn = `${countText(left)} of ${countText(total)} left; run the same command again to go on.`;
+    if (this.#fatal !== undefined) {
+      if (this.#fatal instanceof UsageError) throw this.#fatal;
+      throw new WorkError(`${this.#fatal.message}. ${goOn}`);
+    }
+    if (left > 0) throw new WorkError(goOn);
+    if (failed > 0) throw new WorkError(problemText(summary, this.#problems));
+    return summary;
+  }
+
+  #begin(url: string, lane: Lane): void {
+    const task = this.#fetch(url, lane);
+    this.#tasks.add(task);
+    task.finally(() => this.#tasks.delete(task)).catch(() => undefined);
+  }
+
+  async #fetch(url: string, lane: Lane): Promise<void> {
+    const known = this.#known.get(url);
+    this.#known.delete(url);
+    const page = new Page(url, lane.key, known);
+    this.#lanes.set(page, lane);
+    let verdict: Verdict | undefined;
+    try {
+      const { status } = await this.#limiter.fetch(url, this.#initOf(page));
+      verdict = verdictOfStatus(status, known !== undefined);
+    } catch (error) {
+      verdict = this.#judge(error);
+    }
+    if (page.isWaiting) lane.waiting -= 1;
+    // The next request need not wait for the disk, unless that is far behind.
+    this.#unsaved += 1;
+    const isBehind = this.#unsaved > MAX_UNSAVED;
+    if (!isBehind) this.#feeder.ended(lane);
+    try {
+      await page.saved();
+      if (verdict !== undefined) this.#recorder.add(page.line(verdict.outcome, verdict.error));
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#unsaved -= 1;
+    if (isBehind) this.#feeder.ended(lane);
+  }
+
+  /** What a failure means; undefined when the URL is to be handed out again. */
+  #judge(error: unknown): Verdict | undefined {
+    if (diskFailure(error) !== undefined) {
+      this.#fail(error);
+      return undefined;
+    }
+    // It was not begun, or broken off by us.
+    return error instanceof ClosedError || this.#isStopped ? undefined : verdictOfError(error);
+  }
+
+  #initOf(page: Page): PageInit {
+    const { known } = page;
+    const { etag, lastModified } = known ?? {};
+    const headers = {
+      ...(typeof etag === "string" ? { "if-none-match": etag } : {}),
+      ...(typeof lastModified === "string" ? { "if-modified-since": lastModified } : {}),
+    };
+    const isConditional = known !== undefined && Object.keys(headers).length > 0;
+    return { [PAGE]: page, politely: this.#init, ...(isConditional ? { headers } : {}) } as PageInit;
+  }
+
+  /** Looks up what is known of URLs that were just taken from the list. A file that is gone is fetched anew. */
+  #taken(urls: readonly string[]): void {
+    if (urls.length === 0) return;
+    const { journal, path } = this.parts.folder;
+    for (const [url, page] of journal.pages(urls)) {
+      if (existsSync(join(path, page.file))) this.#known.set(url, page);
+    }
+  }
+
+  /** A request is about to be sent. Returns when it was granted. */
+  #sending(url: string, page: Page | undefined): number {
+    const key = this.parts.keys.keyOf(url);
+    const startedMs = this.#grants.take(key);
+    const waitedMs = page === undefined ? 0 : page.waitedUntil(startedMs);
+    this.#tallies.started(key, startedMs, waitedMs);
+    this.#progress.starts += 1;
+    this.#progress.inFlight += 1;
+    if (page === undefined) return startedMs;
+    this.parts.observer.started(key, url, waitedMs);
+    if (page.isWaiting) {
+      page.isWaiting = false;
+      const lane = this.#lanes.get(page);
+      if (lane !== undefined) this.#feeder.started(lane, waitedMs);
+    }
+    return startedMs;
+  }
+
+  #sent(url: string, page: Page | undefined): void {
+    this.#progress.inFlight -= 1;
+    const tally = this.#tallies.of(this.parts.keys.keyOf(url));
+    tally.inFlight -= 1;
+    if (page?.status !== undefined && THROTTLED.includes(page.status)) tally.throttled += 1;
+  }
+
+  async #written(lines: readonly IndexLine[]): Promise<void> {
+    const { observer, options, io } = this.parts;
+    for (const line of lines) {
+      this.#progress.ended(line);
+      const isProblem = line.outcome === "failed" || line.outcome === "refused";
+      if (isProblem && this.#problems.length < MAX_SHOWN) this.#problems.push(line);
+      observer.finished(line);
+    }
+    if (options.isJson !== true) return;
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    if (!io.stdout.write(text)) await new Promise((resolve) => io.stdout.once("drain", resolve));
+  }
+
+  #heard(event: LimiterEvent): void {
+    const { observer } = this.parts;
+    this.#grants.heard(event);
+    if (event.type === "cooldown") observer.cooling(event.key, event.untilMs, event.because);
+    else if (event.type === "warn" || event.type === "outage") observer.log(`${event.key}: ${event.message}`);
+  }
+
+  /** Counts anew what the list says. */
+  async #count(isFirst: boolean): Promise<void> {
+    const { queue } = this.parts.shared;
+    this.#progress.counted(await queue.counts());
+    if (!isFirst && !this.parts.isShared) return;
+    const hosts = await queue.countsByKey(MAX_HOSTS);
+    this.#progress.countedHosts(hosts);
+    if (isFirst) for (const { key, total } of hosts.slice(0, MAX_LISTED)) this.parts.observer.listed(key, total);
+  }
+
+  /** Tells the others that this process lives, and hears how far they are. */
+  #keepAlive(): NodeJS.Timeout | undefined {
+    const { isShared, options, shared, observer } = this.parts;
+    if (!isShared) return undefined;
+    const tick = async (): Promise<void> => {
+      const count = await shared.queue.renew();
+      if (count > 0) observer.log(`${countText(count)} URLs of a worker that is gone are handed out again`);
+      await this.#count(false);
+    };
+    const everyMs = (options.leaseMs ?? 30_000) / 3;
+    return setInterval(() => void tick().catch(() => undefined), everyMs);
+  }
+
+  /** The first Ctrl-C: what is in flight ends. */
+  #interrupt(): void {
+    this.#progress.isStopping = true;
+    this.#feeder.stop();
+    // Refuses whoever waits; what is in flight goes on.
+    this.#limiter.close().catch(() => undefined);
+  }
+
+  /** The second Ctrl-C: what is in flight is broken off. */
+  #stop(): void {
+    this.#isStopped = true;
+    this.#interrupt();
+    this.#transport.destroy().catch(() => undefined);
+  }
+
+  #fail(error: unknown): void {
+    this.#fatal ??= fatalOf(error);
+    this.#stop();
+  }
+}
+
+function fatalOf(error: unknown): Error {
+  const disk = diskFailure(error);
+  if (disk !== undefined) return new WorkError(`the disk cannot be written: ${disk}. Make room first`);
+  const problem = error instanceof Error ? error.message || error.name : String(error);
+  return error instanceof UsageError ? error : new WorkError(`it cannot go on: ${problem.replace(/\.$/, "")}`);
+}
+
+function problemText({ failed, total }: GetSummary, lines: readonly IndexLine[]): string {
+  const shown = lines.map(({ url, error = "" }) => `${url} (${error})`).join(", ");
+  const more = failed > lines.length && lines.length > 0 ? ", …" : "";
+  return `${countText(failed)} of ${countText(total)} were not fetched${shown === "" ? "" : `: ${shown}${more}`}`;
+}

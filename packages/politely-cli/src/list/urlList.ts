@@ -1,0 +1,83 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { UsageError } from "../errors.js";
+import type { Io } from "../io.js";
+import { readLines } from "./lines.js";
+import { parseUrl } from "./parseUrl.js";
+
+/** One URL somebody wants, and where it was written. */
+export interface ListedUrl {
+  /** Absolute, http or https, without a fragment, in the form `new URL` gives it. */
+  readonly url: string;
+  /** The file's name as it was given, `"stdin"`, or `"argument"`. */
+  readonly source: string;
+  /** Counted from 1: the line of the file, or which argument it was. */
+  readonly line: number;
+}
+
+/** Endings of names that a list may have and a host hardly ever. */
+const LIST_NAME = /\.(txt|csv|tsv|lst|list|urls|json|jsonl|md|log)$/i;
+
+/**
+ * Reads URLs from arguments: an existing file is a list, one URL a line, `-` is stdin, anything else is a URL itself.
+ *
+ * Blank lines and lines that begin with `#` are skipped; `example.com/x` means `https://example.com/x`. A URL that is written twice
+ * comes twice. It streams: a list of any length takes the memory of one piece of it. Throws `UsageError` with file and line for
+ * what is no URL, for a missing file and for one that cannot be read.
+ */
+export async function* readUrls(args: readonly string[], io: Pick<Io, "stdin" | "cwd">): AsyncIterable<ListedUrl> {
+  for (const [index, arg] of args.entries()) {
+    if (arg === "-") {
+      yield* readList("stdin", io.stdin);
+      continue;
+    }
+    const path = resolve(io.cwd, arg);
+    const kind = await kindOf(path);
+    if (kind === "folder") throw new UsageError(`${arg} is a folder. Give a file with one URL a line, or a URL.`);
+    if (kind === "file") yield* readList(arg, createReadStream(path));
+    else yield { url: urlOfArgument(arg), source: "argument", line: index + 1 };
+  }
+}
+
+async function* readList(source: string, stream: AsyncIterable<unknown>): AsyncIterable<ListedUrl> {
+  let line = 0;
+  try {
+    for await (const lines of readLines(stream)) {
+      for (const text of lines) {
+        line += 1;
+        const trimmed = text.trim();
+        if (trimmed === "" || trimmed.startsWith("#")) continue;
+        yield { url: parseUrl(trimmed, `${source}:${line}: `), source, line };
+      }
+    }
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`${source} could not be read after line ${line}: ${problem}`);
+  }
+}
+
+function urlOfArgument(arg: string): string {
+  if (looksLikePath(arg)) {
+    throw new UsageError(`${arg}: no such file. A URL begins with https:// or http://; a list has one URL a line.`);
+  }
+  return parseUrl(arg, "");
+}
+
+/** Whether somebody who wrote this more likely meant a file. */
+function looksLikePath(arg: string): boolean {
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(arg)) return false;
+  if (/^[./~\\]/.test(arg) || /^[a-z]:[\\/]/i.test(arg)) return true;
+  const [host = ""] = arg.split("/", 1);
+  const isHostLike = /[.:]/.test(host) || host.toLowerCase() === "localhost";
+  return !isHostLike || (LIST_NAME.test(arg) && !arg.includes("?") && !arg.includes("/"));
+}
+
+async function kindOf(path: string): Promise<"file" | "folder" | "none"> {
+  try {
+    return (await stat(path)).isDirectory() ? "folder" : "file";
+  } catch {
+    return "none";
+  }
+}

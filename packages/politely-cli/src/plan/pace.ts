@@ -1,0 +1,85 @@
+import type { Duration, Limits, Rate } from "politely";
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const PERIOD_S = { hour: 3_600, day: 86_400, month: 30 * 86_400 } as const;
+
+/** A duration of a policy that was found valid, in milliseconds. */
+export function durationMs(duration: Duration): number {
+  if (typeof duration === "number") return duration;
+  const [, amount, unit] = /^(.*?) ?([a-z]+)$/.exec(duration) ?? [];
+  return Number(amount) * unitMs(unit);
+}
+
+/** A rate of a policy that was found valid. */
+export function readPace(rate: Rate): { readonly count: number; readonly perMs: number } {
+  if (typeof rate !== "string") return { count: rate.count, perMs: durationMs(rate.per) };
+  const [count, per = "s"] = rate.split("/", 2).map((part) => part.trim());
+  const [, times, unit] = /^(.*?) ?([a-z]+)$/.exec(per) ?? [];
+  return { count: Number(count), perMs: (times === "" ? 1 : Number(times)) * unitMs(unit) };
+}
+
+/**
+ * The same limits, each of them with room for one more request a second.
+ *
+ * Counts grow by one for each second of their period, a gap becomes as much shorter, and as many more may be in flight as
+ * one more a second needs. Each grows by at least one, so that nothing stays where it was.
+ */
+export function onePerSecondMore(limits: Limits, latencyMs: number): Limits {
+  const { minDelay, rate, window, quota, concurrency, adaptive } = limits;
+  return {
+    ...limits,
+    ...(minDelay === undefined ? {} : { minDelay: shorterGap(durationMs(minDelay)) }),
+    ...(rate === undefined ? {} : { rate: faster(rate) }),
+    ...(window === undefined ? {} : { window: windowsOf(limits).map(wider) }),
+    ...(quota === undefined ? {} : { quota: { ...quota, count: quota.count + PERIOD_S[quota.per] } }),
+    ...(concurrency === undefined ? {} : { concurrency: concurrency + Math.max(1, Math.ceil(latencyMs / 1000)) }),
+    ...(typeof adaptive === "object" && adaptive.max !== undefined
+      ? { adaptive: { ...adaptive, max: faster(adaptive.max) } }
+      : {}),
+  };
+}
+
+/**
+ * The mean time between two starts of one key in the long run, in milliseconds: what its slowest limit allows. 0 where nothing limits it.
+ *
+ * A month counts as 30 days. Where a gap counts from the answer, the latency comes on top.
+ */
+export function longRunGapMs(limits: Limits, latencyMs: number): number {
+  const { enabled, minDelay, rate, quota, concurrency, countFrom, adaptive } = limits;
+  if (enabled === false) return 0;
+  const rates = [...(rate === undefined ? [] : [rate]), ...windowsOf(limits)];
+  if (typeof adaptive === "object" && adaptive.max !== undefined) rates.push(adaptive.max);
+  const answerMs = countFrom === "answer" ? latencyMs : 0;
+  return Math.max(
+    minDelay === undefined ? 0 : durationMs(minDelay) + answerMs,
+    quota === undefined ? 0 : (PERIOD_S[quota.per] * 1_000) / quota.count,
+    concurrency === undefined ? 0 : latencyMs / concurrency,
+    ...rates.map(readPace).map(({ count, perMs }) => perMs / count),
+  );
+}
+
+function windowsOf({ window }: Limits): readonly Rate[] {
+  if (window === undefined) return [];
+  return Array.isArray(window) ? (window as readonly Rate[]) : [window as Rate];
+}
+
+/** In whole microseconds, so that no digit is lost. */
+function shorterGap(gapMs: number): number {
+  return Math.ceil((gapMs * 1_000_000) / (gapMs + 1_000)) / 1_000;
+}
+
+/** Rounded to a millionth, so that the bucket can count it in whole numbers. */
+function faster(rate: Rate): Rate {
+  const { count, perMs } = readPace(rate);
+  // Per second, whatever it was per: the rate is what matters, and a bucket keeps its burst.
+  return { count: Math.round(((count * 1_000) / perMs + 1) * 1e6) / 1e6, per: 1_000 };
+}
+
+function wider(window: Rate): Rate {
+  const { count, perMs } = readPace(window);
+  return { count: count + Math.max(1, Math.round(perMs / 1_000)), per: perMs };
+}
+
+function unitMs(unit: string | undefined): number {
+  return unit === "ms" ? 1 : UNIT_MS[unit?.[0] ?? "s"];
+}
