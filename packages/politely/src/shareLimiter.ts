@@ -59,6 +59,7 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
     standby,
     renewals,
     onFreed: (keys) => broker?.freed(keys),
+    onHeld: (keys) => broker?.held(keys),
     track: (work) => broker?.track(work),
   });
   const front = makeFront({ ...own, clock }, (made_) => {

@@ -189,6 +189,7 @@ function openerOf(source: SqliteHandle | string): () => OpenHandle {
   if (builtIn === undefined) {
     throw new StoreError(
       `This platform has no node:sqlite to open "${source}" with. Open it with libsql and pass the handle: sqliteStore(new Database("${source}")).`,
+      { isLasting: true },
     );
   }
   return () => {

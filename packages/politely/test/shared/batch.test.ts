@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { SharedLimiter } from "../../src/sharedTypes.js";
+import type { Clock } from "../../src/types.js";
 import { Fleet, mostWithin } from "./fleet.js";
 
 describe("with batch", () => {
@@ -29,6 +31,43 @@ describe("with batch", () => {
     expect(mostWithin(fleet.startsUs(), 1_000_000)).toBeLessThanOrEqual(1_000);
     expect(mostWithin(wentUs, 1_000_000)).toBeLessThanOrEqual(1_020);
   });
+
+  it.each([
+    ["200/100ms", 200, 100],
+    ["100/50ms", 100, 50],
+    ["1000/s", 1_000, 1_000],
+  ] as const)(
+    "the overshoot of %s is at most 2 %%, though timers are up to 9 ms late",
+    async (window, count, perMs) => {
+      const fleet = new Fleet({ roundTripMs: 0.2 });
+      const { clock } = fleet;
+      let turn = 0;
+      // Every other timer is late, by up to 9 ms.
+      const late: Clock = {
+        now: () => clock.now(),
+        wall: () => clock.wall(),
+        setTimer: (atMs, fn) => clock.setTimer(atMs + (++turn % 2 === 0 ? (turn * 7) % 10 : 0), fn),
+        clearTimer: (timer) => clock.clearTimer(timer),
+      };
+      const wentUs: number[] = [];
+      let isOver = false;
+      const caller = async (limiter: SharedLimiter): Promise<void> => {
+        while (!isOver) {
+          const permit = await limiter.acquire("x.org");
+          wentUs.push(Math.round(clock.now() * 1000));
+          await permit.release("success");
+        }
+      };
+      for (let process = 0; process < 4; process++) {
+        const limiter = fleet.add({ window }, { batch: true, clock: late });
+        for (let number = 0; number < 8; number++) caller(limiter).catch(() => undefined);
+      }
+      await clock.advance(1_500);
+      isOver = true;
+      expect(wentUs.length).toBeGreaterThan((count * 1_500) / perMs / 2);
+      expect(mostWithin(wentUs, perMs * 1_000)).toBeLessThanOrEqual(1.02 * count);
+    },
+  );
 
   it("what was taken and not used goes back", async () => {
     const fleet = new Fleet();

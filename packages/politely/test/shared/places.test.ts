@@ -81,4 +81,23 @@ describe("places of a limiter with a store", () => {
     await fleet.now(Promise.resolve(permit[Symbol.asyncDispose]()));
     expect(await fleet.now(limiter.tryAcquire("x.org"))).toBeDefined();
   });
+
+  it("asks once a second at most while this process holds all of them, and uses them without a pause", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ concurrency: 1 });
+    const done = fleet.demand(limiter, 10, { holdMs: 2_000 });
+    await fleet.clock.advance(20_500);
+    await done;
+    // Each start costs a question, a release, and looks and renewals once in a while.
+    expect(fleet.calls).toBeLessThanOrEqual(10 * 2 + 25);
+  });
+
+  it("looks for places of other processes no more often than every 10 ms, with one line for all who wait", async () => {
+    const fleet = new Fleet({ roundTripMs: 0.3 });
+    const limiters = Array.from({ length: 8 }, () => fleet.add({ concurrency: 1 }));
+    const done = Promise.all(limiters.map((limiter) => fleet.demand(limiter, 3, { holdMs: 500 })));
+    await fleet.clock.advance(16_000);
+    await done;
+    expect(fleet.calls / fleet.clock.now()).toBeLessThan(0.11);
+  });
 });

@@ -145,9 +145,10 @@ export interface AnswerNote {
 /** One key of a start that comes back. */
 export interface SettleKey {
   readonly ruleId: string;
+  /** After the start, and before it; of several, after the last and before the first. */
   readonly unitsAfter: number;
   readonly previousUs: number;
-  /** What goes back; negative units are owed on top. */
+  /** What goes back of each start; negative units are owed on top. */
   readonly back: Units;
   /** What was spent in windows that count from the answer. */
   readonly windowUnits: number;
@@ -170,8 +171,8 @@ export interface SettleOperation extends Sender {
   readonly isOver: boolean;
   /** It was never sent: the gap goes back too, and it does not count as a start. */
   readonly isUnused: boolean;
-  /** How many starts go back as one, unused. Absent: one. */
-  readonly unusedCount?: number;
+  /** When it stands for several starts of one take, the last of them in `startedUs`: each instant and how many were to start at it, the oldest first. */
+  readonly unusedAt?: readonly number[];
   readonly keys: readonly SettleKey[];
 }
 
@@ -207,8 +208,12 @@ export interface LeaveOperation extends Sender {
 export interface RecordOperation extends Sender {
   readonly kind: "record";
   readonly keys: readonly TakeKey[];
-  /** How long ago each was, in microseconds, the oldest first. */
+  /** How long ago they were, in microseconds, the oldest first. */
   readonly agesUs: readonly number[];
+  /** How many there were at each of these. Absent: one. */
+  readonly counts?: readonly number[];
+  /** What those at each of these took together, for each key. Absent: each of them took the cost of the key. */
+  readonly units?: readonly (readonly Units[])[];
 }
 
 /** Changes what a person decides. */

@@ -77,7 +77,12 @@ function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, 
     tell("headers", Math.min(endUs, readyUs), false, headroom.because);
   }
   if (key.slowUs > 0) tell("minDelay", afterGap(lastUs, key.slowUs, nowUs, ahead), false, "");
-  for (const track of state.tracks) trackBlocks(state, track, key, nowUs, ahead, tell);
+  for (const track of state.tracks) {
+    // Another policy stops nobody for longer than it lives.
+    const isOther = track.ruleId !== key.ruleId;
+    const tellOther: Tell = (kind, atUs, ...rest) => tell(kind, Math.min(atUs, track.usedUs), ...rest);
+    trackBlocks(state, track, key, nowUs, ahead, isOther ? tellOther : tell);
+  }
 }
 
 function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number, ahead: number, tell: Tell): void {

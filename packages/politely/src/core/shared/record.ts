@@ -1,5 +1,5 @@
 import type { KeyState } from "./keyState.js";
-import type { RecordOperation } from "./operation.js";
+import type { RecordOperation, Units } from "./operation.js";
 import { endLapsedPlaces } from "./places.js";
 import { countStart, dropOldTracks, logUnits, trackOf } from "./tracks.js";
 
@@ -15,18 +15,25 @@ export function record(states: readonly KeyState[], operation: RecordOperation, 
     own.usedUs = Math.max(own.usedUs, nowUs + RECORDER_LEASE_US);
     dropOldTracks(state, key.ruleId, nowUs);
     state.slowUs = Math.max(state.slowUs, key.slowUs);
-    for (const ageUs of operation.agesUs) {
+    operation.agesUs.forEach((ageUs, group) => {
       const startedUs = Math.max(0, nowUs - ageUs);
-      state.units += key.cost.rate;
-      state.starts += 1;
-      countStart(state, key, key.cost, startedUs);
+      const count = operation.counts?.[group] ?? 1;
+      const spent = operation.units?.[group][index] ?? times(key.cost, count);
+      state.units += spent.rate;
+      state.starts += count;
+      countStart(state, key, spent, startedUs);
       // Nobody will tell when it was answered: it counts from itself.
       for (const track of state.tracks) {
         if (!track.rule.fromAnswer) continue;
-        logUnits(track, startedUs, key.cost.window);
+        logUnits(track, startedUs, spent.window);
         state.answeredUs = Math.max(state.answeredUs, startedUs);
       }
       state.lastUs = Math.max(state.lastUs, startedUs);
-    }
+    });
   });
+}
+
+/** What so many of the same cost take together. */
+export function times({ rate, window, quota }: Units, count: number): Units {
+  return { rate: rate * count, window: window * count, quota: quota * count };
 }

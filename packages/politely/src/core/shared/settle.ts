@@ -1,8 +1,8 @@
 import { afterBadAnswer, afterSuccess, type CooldownState } from "../cooldown.js";
 import { headroomAfter } from "../headroom.js";
 import { rateOwedAt, rateOwedWithout } from "../rate.js";
-import type { KeyState } from "./keyState.js";
-import type { SettleKey, SettleOperation, SettleReply } from "./operation.js";
+import type { KeyState, Track } from "./keyState.js";
+import type { SettleKey, SettleOperation, SettleReply, Units } from "./operation.js";
 import { endLapsedPlaces, endPlace } from "./places.js";
 import { unlogUnits } from "./tracks.js";
 
@@ -28,33 +28,41 @@ export function settle(states: readonly KeyState[], operation: SettleOperation, 
   return { nowUs, cooldownUs, steps };
 }
 
-/** Gives back what a start took, as much as the other starts allow; to a track that does not know it, nothing. */
+/** Gives back what a start took, or each of several that were never sent; and these do not count as starts. */
 function giveBack(
   state: KeyState,
   { back, previousUs }: SettleKey,
-  { startedUs, isUnused, unusedCount = 1 }: SettleOperation,
+  { startedUs, isUnused, unusedAt }: SettleOperation,
   laterUnits: number,
   nowUs: number,
 ): void {
   if (back.rate < 0) state.units -= back.rate;
-  for (const track of state.tracks) {
-    const { rateCount, ratePerUs, quota } = track.rule;
-    const isKnown = startedUs >= track.sinceUs;
-    if (rateCount > 0 && (isKnown ? back.rate !== 0 : back.rate < 0)) {
-      const atUs = Math.max(track.owedUs, nowUs);
-      const owed = rateOwedAt(rateCount, track.owed, track.owedUs, atUs);
-      track.owed =
-        back.rate > 0
-          ? rateOwedWithout(owed, back.rate * ratePerUs, laterUnits * ratePerUs)
-          : Math.min(Number.MAX_SAFE_INTEGER, owed - back.rate * ratePerUs);
-      track.owedUs = atUs;
-    }
-    if (isKnown || back.window < 0) unlogUnits(track, startedUs, back.window, nowUs);
-    const isSamePeriod = isKnown && startedUs >= track.quotaSinceUs;
-    if (quota > 0 && (isSamePeriod || back.quota < 0)) track.quotaUsed = Math.max(0, track.quotaUsed - back.quota);
+  const instants = isUnused && unusedAt !== undefined ? unusedAt : [startedUs, 1];
+  for (let pair = 0; pair < instants.length; pair += 2) {
+    const count = instants[pair + 1];
+    const units = { rate: back.rate * count, window: back.window * count, quota: back.quota * count };
+    for (const track of state.tracks) giveBackTo(track, units, instants[pair], laterUnits, nowUs);
+    if (isUnused) state.starts = Math.max(0, state.starts - count);
   }
-  if (isUnused) state.starts = Math.max(0, state.starts - unusedCount);
   if (isUnused && laterUnits === 0 && state.lastUs === startedUs) state.lastUs = previousUs;
+}
+
+/** Gives back what was taken at an instant, as much as the other starts allow; to a track that does not know of it, nothing. */
+function giveBackTo(track: Track, back: Units, startedUs: number, laterUnits: number, nowUs: number): void {
+  const { rateCount, ratePerUs, quota } = track.rule;
+  const isKnown = startedUs >= track.sinceUs;
+  if (rateCount > 0 && (isKnown ? back.rate !== 0 : back.rate < 0)) {
+    const atUs = Math.max(track.owedUs, nowUs);
+    const owed = rateOwedAt(rateCount, track.owed, track.owedUs, atUs);
+    track.owed =
+      back.rate > 0
+        ? rateOwedWithout(owed, back.rate * ratePerUs, laterUnits * ratePerUs)
+        : Math.min(Number.MAX_SAFE_INTEGER, owed - back.rate * ratePerUs);
+    track.owedUs = atUs;
+  }
+  if (isKnown || back.window < 0) unlogUnits(track, startedUs, back.window, nowUs);
+  const isSamePeriod = isKnown && startedUs >= track.quotaSinceUs;
+  if (quota > 0 && (isSamePeriod || back.quota < 0)) track.quotaUsed = Math.max(0, track.quotaUsed - back.quota);
 }
 
 /** Learns from an answer. Returns the step of the ladder when it made the key cool down, else 0. */

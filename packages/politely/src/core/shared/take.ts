@@ -11,6 +11,8 @@ const UNCLAIMED_US = 100_000;
 export const MISSED_US = 1_000_000;
 /** Who comes at its turn still lets those go first who have waited for so much longer and are about to come. */
 const SENIOR_US = 1_000_000;
+/** However far away its turn is, whoever waits asks again after this: those before it may be gone, or the policy be another. */
+export const ASK_AGAIN_US = 120_000_000;
 /** How long a process counts as part of the fleet after it was seen. */
 export const MEMBER_US = 300_000_000;
 /** At most so many are remembered; further ones are simply not counted. */
@@ -201,10 +203,11 @@ function standInLine(states: readonly KeyState[], operation: TakeOperation, nowU
   if (operation.ticket !== "") {
     const { line } = states[at];
     if (line.length < LINE_MOST) line.push({ name: operation.ticket, turnUs, joinedUs });
-    // Whoever waits has not gone: its policy counts until it had its turn.
+    // Whoever waits has not gone: its policy counts until it asks again.
+    const againUs = Math.min(turnUs, nowUs + ASK_AGAIN_US);
     states.forEach(({ tracks }, index) => {
       const own = tracks.find(({ ruleId }) => ruleId === operation.keys[index].ruleId);
-      if (own !== undefined) own.usedUs = Math.max(own.usedUs, turnUs + operation.leaseUs);
+      if (own !== undefined) own.usedUs = Math.max(own.usedUs, againUs + operation.leaseUs);
     });
   }
   const { kind = "queue", because = "" } = next?.block ?? {};

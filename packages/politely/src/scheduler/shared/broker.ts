@@ -1,4 +1,4 @@
-import type { Stop } from "../../core/shared/operation.js";
+import type { Sender } from "../../core/shared/operation.js";
 import { StoreError } from "../../errors.js";
 import type { Permit } from "../../types.js";
 import type { Answer } from "../answers.js";
@@ -7,11 +7,13 @@ import type { Lane, LaneCost, LaneSpec, Waiter } from "../lane.js";
 import { ONE } from "../ledger.js";
 import type { HeldPermit } from "../permit.js";
 import { Announcements } from "./announcements.js";
+import { askAgainAfterUs, isEvent } from "./askAgain.js";
 import type { TakeTerms } from "./askFor.js";
 import { Awaiting } from "./awaiting.js";
 import { Desk } from "./desk.js";
+import { leaveFleet } from "./leaveFleet.js";
 import { outlookOf } from "./outlook.js";
-import { BATCH_US, isSamePlan, type Plan, storeName } from "./plan.js";
+import { isSamePlan, type Plan, storeName } from "./plan.js";
 import { HORIZON_US, type QuestionParts, Questions, type Taken } from "./questions.js";
 import { type Grant, Run, type RunFacts } from "./run.js";
 import { isSameCost } from "./sameCost.js";
@@ -20,12 +22,8 @@ import { SharedPermit } from "./sharedPermit.js";
 
 /** Keys that are warned of, at most. */
 const WARNED_MOST = 10_000;
-/** However far away its turn is, a lane asks again after this, in case everybody before it is gone. */
-const TURN_MOST_US = 120_000_000;
-/** The shortest time between two questions of a lane. */
-const ASK_LEAST_US = 200;
-/** Two looks for a change that only an answer can bring are at least so many round trips apart. */
-const LOOK_TRIPS = 3;
+/** With `batch`, what is at hand and not used is looked for so often. */
+const SWEEP_MS = 20;
 /** A start that is not used for so long after its instant goes back: this process stood still, and others have started since. */
 const STALE_US = 100_000;
 /** So do those of an answer that took longer than this, and than four usual ones. */
@@ -115,14 +113,17 @@ export class Broker implements Counsel {
   /** Counts a start made without asking, and tells its answer: now, or when the store is back. */
   async record(spec: LaneSpec, answer: Answer, ageUs: number): Promise<void> {
     const plan = this.questions.planOf(spec);
-    const { link, settler, engine } = this.parts;
+    const { link, settler, standby, engine } = this.parts;
     const startedUs = engine.nowUs() - ageUs;
-    const told = await link.sendOrKeep(plan.storeKeys, (by) => ({
-      kind: "record",
-      ...by,
-      keys: this.questions.keysNow(spec, ONE),
-      agesUs: [engine.nowUs() - startedUs],
-    }));
+    const keysNow = () => this.questions.keysNow(spec, ONE);
+    const isMissed = link.isAway;
+    const make = (by: Sender) => ({ kind: "record", ...by, keys: keysNow(), agesUs: [ageUs] }) as const;
+    const told = isMissed ? undefined : await link.sendOrKeep(plan.storeKeys, make);
+    const note = { plan, cost: ONE, keysNow };
+    if (told !== undefined) standby.recollection.started(plan, ONE, { startedUs, count: 1 });
+    else await standby.record(note, this.questions.ownKeys(spec, ONE), { startedUs, isMissed });
+    // Successes of an outage are no news, and so many that they would displace what is.
+    if (isMissed && answer.kind === "success" && answer.budget === undefined) return;
     await settler.tellRecorded(plan, spec.key, answer, { startedUs, isTold: told !== undefined });
   }
 
@@ -151,9 +152,11 @@ export class Broker implements Counsel {
     this.#announcements.add(name, waiter, tell);
   }
 
-  /** The policy has changed: what was worked out from the old one is forgotten. */
+  /** The policy has changed: what was worked out from the old one is forgotten, here and as far as it is only ours in the store, and everybody asks anew. */
   configured(): void {
     this.questions.configured();
+    for (const desk of this.#desks.values()) desk.leaveLine();
+    this.track(leaveFleet(this.questions));
   }
 
   /** Nothing more is asked. Resolves once everything is given back. */
@@ -202,14 +205,14 @@ export class Broker implements Counsel {
 
   /** Not used in time: it has to be counted anew. */
   #isStale(run: Run, nowUs: number): boolean {
-    return run.isLate || run.readyUs + (this.parts.options.isBatch ? BATCH_US : STALE_US) < nowUs;
+    return run.isLate || run.dueUs + (this.parts.options.isBatch ? run.facts.plan.batchUs : STALE_US) < nowUs;
   }
 
   /** With `batch`: asks for the next starts while the last are being used up fast. */
   #takeInAdvance(desk: Desk, cost: LaneCost, nowUs: number): void {
     this.#sweepLater();
     if (desk.isAsking || desk.left * 2 > desk.lastCount || desk.isInLine) return;
-    if (cost !== ONE || desk.usedWithin(BATCH_US, nowUs) < 2) return;
+    if (cost !== ONE || desk.usedWithin(desk.plan.batchUs, nowUs) < 2) return;
     this.track(this.#ask(desk, cost, 0));
   }
 
@@ -217,7 +220,7 @@ export class Broker implements Counsel {
   #sweepLater(): void {
     if (this.#sweep !== undefined) return;
     const { clock } = this.parts.engine;
-    this.#sweep = clock.setTimer(clock.now() + (2 * BATCH_US) / 1000, () => {
+    this.#sweep = clock.setTimer(clock.now() + SWEEP_MS, () => {
       this.#sweep = undefined;
       const nowUs = this.parts.engine.nowUs();
       let isBusy = false;
@@ -241,7 +244,7 @@ export class Broker implements Counsel {
     const { plan } = desk;
     const nowUs = engine.nowUs();
     const waiting = (engine.queue.lanes.get(desk.name)?.size ?? 0) - desk.left;
-    const soon = options.isBatch ? desk.usedWithin(BATCH_US, nowUs) : 0;
+    const soon = options.isBatch ? desk.usedWithin(plan.batchUs, nowUs) : 0;
     const count = cost === ONE ? Math.max(1, Math.min(Math.max(wanted, soon), plan.most)) : 1;
     desk.asks(count, nowUs);
     const terms: TakeTerms = {
@@ -304,6 +307,12 @@ export class Broker implements Counsel {
     }
   }
 
+  /** These keys are to be left alone: what is at hand for them goes back at once. */
+  held(storeKeys: readonly string[]): void {
+    for (const desk of this.#desks.values())
+      for (const run of desk.takeHeld(storeKeys)) this.track(this.parts.settler.giveBack(run));
+  }
+
   /** The starts of a reply, with the instants of this process at which they may be used: never before the store's. */
   #runOf(key: string, plan: Plan, cost: LaneCost, { reply, origin, asker, tookUs }: Taken): Run {
     const isFollowed = plan.isFollowed || reply.stricterAt >= 0;
@@ -335,19 +344,16 @@ export class Broker implements Counsel {
   }
 
   #wait(desk: Desk, { reply, origin }: Taken, nowUs: number): void {
-    const { stop } = reply;
+    const { stop, nowUs: saidUs } = reply;
     if (stop === undefined) return;
-    const toldUs = stop.turnUs - reply.nowUs;
-    const waitUs = Math.min(toldUs, Math.max(TURN_MOST_US, toldUs / 2));
+    const { link, standby } = this.parts;
+    const storeKey = desk.plan.storeKeys[stop.key];
     const leadUs = origin === "store" ? this.questions.leadUs() : 0;
-    desk.askAtUs = nowUs + Math.max(ASK_LEAST_US, waitUs - leadUs);
+    const told = { stop, saidUs, leadUs, roundTripUs: link.roundTripUs, held: standby.heldAt(storeKey) };
+    desk.askAtUs = nowUs + askAgainAfterUs(desk.plan, told);
     desk.stop = stop;
-    if (isEvent(stop, desk.plan)) {
-      this.#awaiting.add(desk, desk.plan.storeKeys[stop.key]);
-      // A store that answers slowly has enough to do: looking for a change more often than it answers would only add to that.
-      desk.askAtUs = Math.max(desk.askAtUs, nowUs + LOOK_TRIPS * this.parts.link.roundTripUs);
-    }
-    desk.stopUntilUs = nowUs + Math.max(0, stop.readyUs - reply.nowUs);
+    if (isEvent(stop, desk.plan)) this.#awaiting.add(desk, storeKey);
+    desk.stopUntilUs = nowUs + Math.max(0, stop.readyUs - saidUs);
   }
 
   /** Everybody in the lane is told that the store cannot be asked, and that nothing was granted. */
@@ -390,9 +396,4 @@ export class Broker implements Counsel {
     );
     this.#pending.add(settled);
   }
-}
-
-/** Whether an answer or a release may end what stops a lane. */
-function isEvent({ kind, key }: Stop, plan: Plan): boolean {
-  return kind === "concurrency" || kind === "probe" || kind === "pause" || plan.keys[key].shared.fromAnswer;
 }

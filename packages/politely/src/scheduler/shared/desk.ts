@@ -48,6 +48,13 @@ export class Desk {
     return left;
   }
 
+  /** Takes out the starts at hand that are for one of these keys. */
+  takeHeld(storeKeys: readonly string[]): readonly Run[] {
+    const held = this.pocket.filter(({ facts }) => facts.plan.storeKeys.some((key) => storeKeys.includes(key)));
+    for (const run of held) this.pocket.splice(this.pocket.indexOf(run), 1);
+    return held;
+  }
+
   /** How many starts will be used in a time as long as `spanUs` if it goes on as since the last question; at most twice as many as that was for. */
   usedWithin(spanUs: number, nowUs: number): number {
     const sinceUs = nowUs - this.lastAskUs;

@@ -14,7 +14,7 @@ const PAUSE_MS = 50;
 /** Between two looks at a store that is away: the first, and the longest. */
 const LOOK_FIRST_MS = 250;
 const LOOK_MOST_MS = 4_000;
-/** What is told to a store once it is back, at most; of more, the oldest is dropped. */
+/** What is told to a store once it is back, at most; of more, the oldest is dropped, and that is said. */
 const LATER_MOST = 10_000;
 /** The key of the operation that tries whether the store can write. */
 const TRIAL_KEY = "trial";
@@ -42,6 +42,14 @@ interface Errand<Op extends Operation> {
   end(): void;
 }
 
+/** An operation that waits for the store to be back. */
+interface Kept {
+  readonly key: string;
+  send(): Promise<unknown>;
+  /** It will not be sent again. */
+  end(): void;
+}
+
 /**
  * The way to the store: sends operations, again when a reply is lost, and knows whether the store is there.
  *
@@ -63,7 +71,13 @@ export class Link {
   #awaySinceMs = 0;
   #sequence = 0;
   readonly #askers = new AskerNumbers();
-  readonly #later: (() => Promise<unknown>)[] = [];
+  /** What the store has missed, the oldest first. */
+  readonly #later = new Set<Kept>();
+  /** The one of them that is on its way. */
+  #told: Kept | undefined = undefined;
+  #telling: Promise<void> | undefined = undefined;
+  /** How many of them were dropped, and not yet said to be lost. */
+  #dropped = 0;
 
   constructor(readonly parts: LinkParts) {}
 
@@ -95,10 +109,7 @@ export class Link {
     } catch (error) {
       if (error instanceof StoreError && error.isLasting) errand.end();
       else {
-        this.#keep(keys, async () => {
-          undo(await errand.send());
-          errand.end();
-        });
+        this.#keep({ key: keys[0], send: async () => undo(await errand.send()), end: () => errand.end() });
       }
       throw error;
     }
@@ -125,11 +136,11 @@ export class Link {
   /** Sends an operation first thing when the store is back. It is made then. */
   keep<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): void {
     let errand: Errand<Op> | undefined;
-    this.#keep(keys, async () => {
+    const send = (): Promise<unknown> => {
       errand ??= this.#errand(keys, make);
-      await errand.send();
-      errand.end();
-    });
+      return errand.send();
+    };
+    this.#keep({ key: keys[0], send, end: () => errand?.end() });
   }
 
   /** Asks what time it is at the store. */
@@ -140,9 +151,9 @@ export class Link {
   /** Ends the looks at a store that is away. What it could not be told is lost, and said. */
   close(): void {
     this.#isClosed = true;
-    const lost = this.#later.splice(0).length;
-    if (lost > 0)
-      this.parts.onLost("*", `${lost} operations could not be told to ${this.parts.store.name} before the end`);
+    this.#dropped += this.#later.size;
+    this.#later.clear();
+    this.#sayDropped("before the end");
     if (this.#timer !== undefined) this.parts.clock.clearTimer(this.#timer);
     this.#timer = undefined;
   }
@@ -187,24 +198,35 @@ export class Link {
     }
     const { clock } = this.parts;
     const forgottenMs = wasSent ? clock.now() + MEMO_US / 2000 : Number.POSITIVE_INFINITY;
-    this.#keep(keys, async () => {
+    const send = async (): Promise<void> => {
       if (clock.now() < forgottenMs || !isGift(errand.operation)) await errand.send();
-      errand.end();
-    });
+    };
+    this.#keep({ key: keys[0], send, end: () => errand.end() });
   }
 
-  #keep(keys: readonly string[], send: () => Promise<void>): void {
+  #keep(kept: Kept): void {
     if (this.#isClosed) return;
-    if (this.#later.length >= LATER_MOST) this.#later.shift();
-    this.#later.push(async () => {
-      try {
-        await send();
-      } catch (error) {
-        // What the store will never take must not keep everything else from it.
-        if (!(error instanceof StoreError && error.isLasting)) throw error;
-        this.parts.onLost(keys[0], error.message);
-      }
-    });
+    if (this.#later.size >= LATER_MOST) this.#dropOldest();
+    this.#later.add(kept);
+  }
+
+  /** Drops the oldest that is not on its way: what is, may have arrived. The first is said at once, and how many there were at the end. */
+  #dropOldest(): void {
+    for (const kept of this.#later) {
+      if (kept === this.#told) continue;
+      this.#later.delete(kept);
+      kept.end();
+      this.#dropped += 1;
+      const why = `${LATER_MOST} operations already wait to be told to ${this.parts.store.name}; the oldest are dropped from now on`;
+      if (this.#dropped === 1) this.parts.onLost(kept.key, why);
+      return;
+    }
+  }
+
+  #sayDropped(when: string): void {
+    const count = this.#dropped;
+    this.#dropped = 0;
+    if (count > 0) this.parts.onLost("*", `${count} operations could not be told to ${this.parts.store.name} ${when}`);
   }
 
   async #sendAgain<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
@@ -288,7 +310,7 @@ export class Link {
     try {
       await this.#sendOnce([TRIAL_KEY], trial({ asker: `${this.parts.process}:trial`, sequence: 1 }));
       // What comes meanwhile is told afterwards: otherwise a busy process would never be done.
-      await this.#tellMissed(this.#later.length);
+      await this.#tellMissed(this.#later.size);
     } catch {
       this.#lookLater();
       return;
@@ -297,15 +319,39 @@ export class Link {
     this.failure = undefined;
     const awayMs = Math.round(this.parts.clock.now() - this.#awaySinceMs);
     this.parts.onOutage(`${this.parts.store.name} is back after ${awayMs} ms`, false);
+    this.#sayDropped(`while it was away: more than ${LATER_MOST} waited`);
     // When this fails the store is away again, and what is left is told the next time.
     await this.#tellMissed(LATER_MOST).catch(() => undefined);
   }
 
-  /** Tells the store what it has missed, at most so much of it. */
+  /** Tells the store what it has missed, at most so much of it. One round at a time: two would send the same. */
   async #tellMissed(count: number): Promise<void> {
-    for (let told = 0; told < count && this.#later.length > 0; told++) {
-      await this.#later[0]();
-      this.#later.shift();
+    while (this.#telling !== undefined) await this.#telling.catch(() => undefined);
+    this.#telling = this.#tell(count);
+    try {
+      await this.#telling;
+    } finally {
+      this.#telling = undefined;
+    }
+  }
+
+  async #tell(count: number): Promise<void> {
+    let left = count;
+    for (const kept of this.#later) {
+      if (left === 0) return;
+      left -= 1;
+      this.#told = kept;
+      try {
+        await kept.send();
+      } catch (error) {
+        // What the store will never take must not keep everything else from it.
+        if (!(error instanceof StoreError && error.isLasting)) throw error;
+        this.parts.onLost(kept.key, error.message);
+      } finally {
+        this.#told = undefined;
+      }
+      this.#later.delete(kept);
+      kept.end();
     }
   }
 }

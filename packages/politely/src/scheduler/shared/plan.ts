@@ -7,8 +7,9 @@ import type { LaneSpec } from "../lane.js";
 
 /** Starts that are asked for at once without `batch`: as many as wait, up to this. */
 const TOGETHER_MOST = 64;
-/** With `batch`, so much of the rate is taken at a time, and used at most this much later than it was granted for. */
-export const BATCH_US = 10_000;
+/** With `batch`, at most so much of the rate is taken at a time; of a short window this part of it. */
+const BATCH_US = 10_000;
+const BATCH_PART = 100;
 const BATCH_MOST = 10_000;
 
 /** One key of a plan. */
@@ -32,6 +33,8 @@ export interface Plan {
   readonly hasQuota: boolean;
   readonly leaseUs: number;
   readonly maxHoldUs: number;
+  /** With `batch`: how much of the rate is taken at a time, and how much later than granted it may be used. */
+  readonly batchUs: number;
   /** Starts asked for at once, at most. */
   readonly most: number;
 }
@@ -54,6 +57,7 @@ export function planOf(
     storeKeys.push(storeName(name, storeKeyOf(spec, scope)));
     scopeNames.push(scope);
   });
+  const batchUs = batchSpanUs(keys);
   return {
     storeKeys,
     keys,
@@ -63,7 +67,8 @@ export function planOf(
     hasQuota: keys.some(({ shared }) => shared.quota > 0),
     leaseUs: Math.min(...keys.map(({ rule }) => rule.permitTtlUs)),
     maxHoldUs: Math.min(...keys.map(({ rule }) => rule.maxHoldUs)),
-    most: isBatch ? batchMost(keys) : TOGETHER_MOST,
+    batchUs,
+    most: isBatch ? batchMost(keys, batchUs) : TOGETHER_MOST,
   };
 }
 
@@ -86,14 +91,23 @@ function ruleOf(policy: CompiledPolicy, { key, intent }: LaneSpec, scope: string
   return scope === "global" ? policy.global : policy.scopeRule(scope);
 }
 
+/** So long that what is used late stays a small part of what the shortest window allows. */
+function batchSpanUs(keys: readonly PlanKey[]): number {
+  let spanUs = BATCH_US;
+  for (const { windows } of keys.map(({ shared }) => shared)) {
+    for (let index = 1; index < windows.length; index += 3) spanUs = Math.min(spanUs, windows[index] / BATCH_PART);
+  }
+  return spanUs;
+}
+
 /** What the slowest limit lets through in the time that may be taken ahead. */
-function batchMost(keys: readonly PlanKey[]): number {
+function batchMost(keys: readonly PlanKey[], batchUs: number): number {
   let most = BATCH_MOST;
   for (const { shared } of keys) {
-    if (shared.gapUs > 0) most = Math.min(most, BATCH_US / shared.gapUs);
-    if (shared.rateCount > 0) most = Math.min(most, (BATCH_US * shared.rateCount) / shared.ratePerUs);
+    if (shared.gapUs > 0) most = Math.min(most, batchUs / shared.gapUs);
+    if (shared.rateCount > 0) most = Math.min(most, (batchUs * shared.rateCount) / shared.ratePerUs);
     for (let index = 0; index < shared.windows.length; index += 3) {
-      most = Math.min(most, (BATCH_US * shared.windows[index]) / shared.windows[index + 1]);
+      most = Math.min(most, (batchUs * shared.windows[index]) / shared.windows[index + 1]);
     }
     if (shared.concurrency > 0) most = Math.min(most, shared.concurrency);
   }

@@ -1,24 +1,16 @@
 import type { TakeReply } from "../../core/shared/operation.js";
+import { times } from "../../core/shared/record.js";
 import { costAt, type LaneCost } from "../lane.js";
-import type { Cost } from "../ledger.js";
 import type { Plan } from "./plan.js";
+import { type StartGroup, StartGroups } from "./startGroups.js";
 import { pauseEndUs } from "./stopWords.js";
 
 /** Lanes and keys of which something is remembered, at most; of more, those longest known are forgotten. */
 const LANES_MOST = 10_000;
-/** Answers with starts that are remembered for each lane, at most. */
-const ANSWERS_MOST = 1_000;
-/** From so many on, those that no limit counts any more are dropped. */
-const ANSWERS_MANY = 64;
+/** From so many groups of starts on, those that no limit counts any more are dropped. */
+const GROUPS_MANY = 64;
 /** What holds a key whoever asks. The other limits follow from the starts that are counted. */
 const HOLDS: readonly string[] = ["cooldown", "headers", "pause", "quota"];
-
-/** Some starts that the store granted together. Instants are of this process's clock. */
-export interface RecentStarts {
-  readonly atUs: number;
-  readonly count: number;
-  readonly cost: Cost;
-}
 
 /** A key that is to be left alone for a while. */
 export interface Hold {
@@ -35,16 +27,14 @@ export interface Hold {
  * Instants are of this process's clock.
  */
 export class Recollection {
-  readonly #starts = new Map<string, RecentStarts[]>();
+  readonly #starts = new Map<string, StartGroups>();
   readonly #holds = new Map<string, Hold>();
 
   /** Notes what a store answered. */
   heard(plan: Plan, cost: LaneCost, { nowUs: saidUs, starts, stop }: TakeReply, nowUs: number): void {
     const { storeKeys } = plan;
     if (starts.length > 0) {
-      storeKeys.forEach((key, index) => {
-        this.#note(key, plan, { atUs: nowUs, count: starts.length, cost: costAt(cost, index) });
-      });
+      this.started(plan, cost, { startedUs: nowUs, count: starts.length });
       // Whoever starts is not held: what was known is over, or somebody ended it.
       for (const key of storeKeys) if ((this.#holds.get(key)?.saidUs ?? saidUs) < saidUs) this.#holds.delete(key);
     }
@@ -53,6 +43,24 @@ export class Recollection {
     const untilUs = nowUs + Math.max(0, endUs - saidUs);
     const because = stop.kind === "pause" ? "" : stop.because;
     this.hold(storeKeys[stop.key], { untilUs, kind: stop.kind, because, saidUs });
+  }
+
+  /** Notes starts that the store knows of: it granted them, or was told. */
+  started(
+    plan: Plan,
+    cost: LaneCost,
+    { startedUs, count }: { readonly startedUs: number; readonly count: number },
+  ): void {
+    plan.storeKeys.forEach((key, index) => {
+      let known = this.#starts.get(key);
+      if (known === undefined) {
+        forgetFirst(this.#starts);
+        known = new StartGroups();
+        this.#starts.set(key, known);
+      }
+      known.add(startedUs, count, [times(costAt(cost, index), count)]);
+      if (known.groups.length % GROUPS_MANY === 0) known.forgetBefore(startedUs - countedForUs(plan));
+    });
   }
 
   /** Somebody here has ended the pause of a key. */
@@ -80,24 +88,10 @@ export class Recollection {
   }
 
   /** Gives the starts at a key that are remembered, the oldest first, and forgets them. */
-  takeStarts(storeKey: string): readonly RecentStarts[] {
-    const starts = this.#starts.get(storeKey) ?? [];
+  takeStarts(storeKey: string): readonly StartGroup[] {
+    const groups = this.#starts.get(storeKey)?.groups ?? [];
     this.#starts.delete(storeKey);
-    return starts;
-  }
-
-  #note(name: string, plan: Plan, starts: RecentStarts): void {
-    let known = this.#starts.get(name);
-    if (known === undefined) {
-      forgetFirst(this.#starts);
-      known = [];
-      this.#starts.set(name, known);
-    }
-    known.push(starts);
-    if (known.length % ANSWERS_MANY !== 0) return;
-    const sinceUs = starts.atUs - countedForUs(plan);
-    const first = known.findIndex(({ atUs }) => atUs > sinceUs);
-    known.splice(0, Math.max(first, known.length - ANSWERS_MOST));
+    return groups;
   }
 }
 

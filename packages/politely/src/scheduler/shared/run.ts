@@ -52,7 +52,12 @@ export class Run {
 
   /** When the next one may be used, on this process's clock. */
   get readyUs(): number {
-    return this.starts[this.#next].startedUs + this.offsetUs + this.#lateUs;
+    return this.dueUs + this.#lateUs;
+  }
+
+  /** The instant for which the next one was granted, on this process's clock: how old it is, whatever those before it put off. */
+  get dueUs(): number {
+    return this.starts[this.#next].startedUs + this.offsetUs;
   }
 
   /** Takes the next one, at this instant of this process's clock. */
@@ -63,12 +68,23 @@ export class Run {
     return { facts: this.facts, start: this.starts[number], place: placeName(this.facts.asker, number) };
   }
 
-  /** Takes all that are left as one, to be given back: the last, with what was before the first. */
-  takeRest(): { readonly grant: Grant; readonly count: number } {
-    const count = this.left;
-    const first = this.starts[this.#next];
+  /** Takes all that are left as one, to be given back: the last, with what was before the first; and how many there were at each instant. */
+  takeRest(): { readonly grant: Grant; readonly unusedAt: readonly number[] } {
+    const unusedAt = instantsOf(this.starts, this.#next);
+    const { previousUs } = this.starts[this.#next];
     this.#next = this.starts.length - 1;
     const last = this.take(this.readyUs);
-    return { grant: { ...last, start: { ...last.start, previousUs: first.previousUs } }, count };
+    return { grant: { ...last, start: { ...last.start, previousUs } }, unusedAt };
   }
+}
+
+/** The instants of the starts from `first` on, each followed by how many there are at it. */
+function instantsOf(starts: readonly Start[], first: number): number[] {
+  const instants: number[] = [];
+  for (let index = first; index < starts.length; index++) {
+    const { startedUs } = starts[index];
+    if (instants.at(-2) === startedUs) instants[instants.length - 1] += 1;
+    else instants.push(startedUs, 1);
+  }
+  return instants;
 }

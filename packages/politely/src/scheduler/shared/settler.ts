@@ -25,6 +25,8 @@ export interface SettlerParts {
   readonly renewals: Renewals;
   /** Something was given back at these keys. */
   readonly onFreed: (storeKeys: readonly string[]) => void;
+  /** The store says that these keys are to be left alone from now on. */
+  readonly onHeld: (storeKeys: readonly string[]) => void;
   /** Work that closing has to wait for. */
   readonly track: (work: Promise<unknown>) => void;
 }
@@ -108,24 +110,23 @@ export class Settler implements SharedPermitOwner {
 
   /** Returns the starts of a run that nobody used: together where only units are counted, one by one where places are. */
   async giveBack(run: Run): Promise<void> {
-    if (run.facts.isFollowed) while (run.left > 0) await this.#giveBack(run.take(run.readyUs), 1);
+    if (run.facts.isFollowed) while (run.left > 0) await this.#giveBack(run.take(run.readyUs));
     else {
-      const { grant, count } = run.takeRest();
-      await this.#giveBack(grant, count);
+      const { grant, unusedAt } = run.takeRest();
+      await this.#giveBack(grant, unusedAt);
     }
   }
 
   /** Returns one start that nobody used. */
   giveBackOne(grant: Grant): Promise<void> {
-    return this.#giveBack(grant, 1);
+    return this.#giveBack(grant);
   }
 
-  async #giveBack(grant: Grant, count: number): Promise<void> {
+  async #giveBack(grant: Grant, unusedAt?: readonly number[]): Promise<void> {
     const { plan, origin } = grant.facts;
     const make = (sender: Sender): SettleOperation => {
       const operation = operationOf(grant, UNUSED, { heldAt: 0, cost: undefined, isOver: true, random: 0 }, sender);
-      if (count === 1) return operation;
-      return { ...operation, unusedCount: count, keys: operation.keys.map((key) => timesBack(key, count)) };
+      return unusedAt === undefined ? operation : { ...operation, unusedAt };
     };
     if (origin === "store") await this.parts.link.sendOrKeep(plan.storeKeys, make);
     else if (origin === "share") await this.parts.standby.settle(plan, make(AWAY));
@@ -208,6 +209,8 @@ export class Settler implements SharedPermitOwner {
   async #send(plan: Plan, key: string, answer: Answer, make: (sender: Sender) => SettleOperation): Promise<void> {
     const reply = await this.parts.link.sendOrKeep(plan.storeKeys, make);
     if (reply === undefined) return;
+    const held = plan.storeKeys.filter((_, index) => reply.cooldownUs[index] > 0);
+    if (held.length > 0) this.parts.onHeld(held);
     reply.cooldownUs.forEach((holdUs, index) => {
       if (holdUs <= 0) return;
       const untilUs = this.parts.engine().nowUs() + holdUs;
@@ -271,12 +274,6 @@ function settleKey(grant: Grant, index: number, answer: Answer, terms: SettleTer
     backoff: rule.backoff,
     isHeld: rule.enabled,
   };
-}
-
-/** The same for so many starts as one. */
-function timesBack(key: SettleKey, count: number): SettleKey {
-  const { rate, window, quota } = key.back;
-  return { ...key, back: { rate: rate * count, window: window * count, quota: quota * count } };
 }
 
 const NOTHING: Cost = { rate: 0, window: 0, quota: 0 };

@@ -22,13 +22,12 @@ import { checkNames } from "../knownNames.js";
 import { ONE } from "../ledger.js";
 import { checkPaused, type LocalLimiter } from "../limiter.js";
 import type { Broker } from "./broker.js";
+import { leaveFleet } from "./leaveFleet.js";
 import { recordedOutcome } from "./settler.js";
 import { causesSeen, fleetStats, fleetStatsNow, mergeCauses, type Seen, statsSeen } from "./views.js";
 
 /** Keys that are set at once. */
 const SET_TOGETHER = 64;
-/** Hosts that a process takes leave of, at most. */
-const LEAVE_MOST = 256;
 
 /** What the verbs work with. */
 export interface SharedParts {
@@ -151,16 +150,18 @@ export class StoreLimiter implements SharedLimiter {
 
   async pause(target?: Target, duration?: Duration): Promise<void> {
     const { front, engine } = this.parts;
-    if (target === undefined) {
-      front.pause(undefined, duration);
+    checkPaused(target);
+    const keys = target === undefined ? [] : this.#named(target);
+    // What has no limits is not in the store, and nobody would ask there: this process holds it by itself.
+    if (target === undefined || keys.length === 0) {
+      front.pause(target, duration);
       return;
     }
-    checkPaused(target);
     const pauseUs = duration === undefined ? Number.POSITIVE_INFINITY : this.parts.readPause(duration);
     const nowUs = engine.nowUs();
     const { key } = engine.demand(target, nowUs);
-    await this.#set(this.#named(target), { pauseUs: Math.min(pauseUs, Number.MAX_SAFE_INTEGER), reset: "nothing" });
-    for (const storeKey of this.#named(target)) this.#paused.set(storeKey, nowUs + pauseUs);
+    await this.#set(keys, { pauseUs: Math.min(pauseUs, Number.MAX_SAFE_INTEGER), reset: "nothing" });
+    for (const storeKey of keys) this.#paused.set(storeKey, nowUs + pauseUs);
     engine.emit(() => ({ type: "pause", key, atMs: nowUs / 1000, untilMs: (nowUs + pauseUs) / 1000 }));
   }
 
@@ -204,20 +205,7 @@ export class StoreLimiter implements SharedLimiter {
   async close(options?: { readonly drain?: boolean }): Promise<void> {
     await this.parts.front.close(options);
     await this.parts.broker.close();
-    await this.#leave();
-  }
-
-  /** Says that this process has gone, at the hosts it last came to: so that the others know how many they are, and its policy goes with it. */
-  async #leave(): Promise<void> {
-    const { questions, parts } = this.parts.broker;
-    const said = questions.takeSaid().slice(-LEAVE_MOST);
-    for (let from = 0; from < said.length && !parts.link.isAway; from += SET_TOGETHER) {
-      const some = said.slice(from, from + SET_TOGETHER);
-      const ticket = parts.options.process;
-      const left = some.map((key) => parts.link.send([key], (by) => ({ kind: "leave", ...by, ticket })));
-      // Whoever is not heard is forgotten in time, as one that was killed.
-      if ((await Promise.allSettled(left)).some(({ status }) => status === "rejected")) return;
-    }
+    await leaveFleet(this.parts.broker.questions);
   }
 
   async #seen(own: Stats, target: Target): Promise<Stats> {

@@ -1,5 +1,6 @@
 import type {
   LookReply,
+  RecordOperation,
   Sender,
   SettleOperation,
   SharedRule,
@@ -7,18 +8,21 @@ import type {
   TakeKey,
   TakeOperation,
   TakeReply,
+  Units,
 } from "../../core/shared/operation.js";
+import { times } from "../../core/shared/record.js";
 import { partOf, ruleIdOf } from "../../core/shared/ruleNumbers.js";
 import type { Store } from "../../stores/store.js";
-import type { LaneCost } from "../lane.js";
+import { Calendar } from "../calendar.js";
+import { costAt, type LaneCost } from "../lane.js";
+import { ONE } from "../ledger.js";
 import type { Link } from "./link.js";
 import type { Plan } from "./plan.js";
 import { Recollection } from "./recollection.js";
+import { type StartGroup, StartGroups } from "./startGroups.js";
 
 /** How many processes are assumed when nobody has ever said. */
 const UNKNOWN_FLEET = 10;
-/** Starts that are told to a store when it is back, for each lane; of more, the oldest are dropped. */
-const STARTS_MOST = 1_000;
 /** Lanes of which starts are kept, at most. */
 const LANES_MOST = 10_000;
 /** Between two looks at places that are all taken. */
@@ -41,8 +45,9 @@ export class Standby {
   /** Processes that share a key, as the store last said; at any key, and by the name of the first. */
   #fleet = 0;
   readonly #fleets = new Map<string, number>();
-  /** When starts of a lane and cost were that the store does not know of, on this process's clock. */
-  readonly #missed = new Map<string, number[]>();
+  /** The starts at the keys of a plan that the store does not know of. */
+  readonly #missed = new Map<string, StartGroups>();
+  readonly #calendar = new Calendar();
   /** What the store said before it went. */
   readonly recollection = new Recollection();
   /** How many permits of this process hold a place at a key, whoever granted them. */
@@ -60,6 +65,11 @@ export class Standby {
     this.#fleet = fleet;
     if (this.#fleets.size >= LANES_MOST) this.#fleets.clear();
     this.#fleets.set(first, fleet);
+  }
+
+  /** How many permits of this process hold a place at a key. */
+  heldAt(storeKey: string): number {
+    return this.#held.get(storeKey) ?? 0;
   }
 
   /** A permit takes a place at these keys, or gives it back. */
@@ -117,27 +127,44 @@ export class Standby {
     // What was said about turns is of the other timeline.
     const own = { ...operation, keys, turnUs: 0, joinedUs: 0, ticket: "", horizonUs: 0, member: "" };
     const reply = await this.store.transact(plan.storeKeys, own);
-    for (const { startedUs } of reply.starts) this.#note(note, startedUs);
+    for (const { startedUs } of reply.starts) this.#note(note, startedUs, 1);
     return reply;
+  }
+
+  /** Counts here a start that was made without asking; `isMissed`: the store has to be told when it is back. */
+  async record(note: StartNote, whole: readonly TakeKey[], start: MissedStart): Promise<void> {
+    const { plan, cost } = note;
+    const { startedUs, isMissed } = start;
+    if (isMissed) this.#note(note, startedUs, 1);
+    // Behind what was started before.
+    this.recollection.started(plan, cost, { startedUs, count: 1 });
+    await this.#recall(plan, this.#partsOf(plan, whole));
   }
 
   /** Counts here what this process has started with the store, key by key, whichever lane it was. */
   async #recall(plan: Plan, keys: readonly TakeKey[]): Promise<void> {
     for (const [index, key] of keys.entries()) {
       const storeKey = plan.storeKeys[index];
-      const recent = this.recollection.takeStarts(storeKey);
-      for (let from = 0; from < recent.length; ) {
-        const { cost } = recent[from];
-        const nowUs = this.nowUs();
-        const agesUs: number[] = [];
-        for (; from < recent.length && recent[from].cost === cost; from++) {
-          const { atUs, count } = recent[from];
-          for (let number = 0; number < count; number++) agesUs.push(Math.max(0, nowUs - atUs));
-        }
-        const told = { kind: "record", asker: "", sequence: 0, keys: [{ ...key, cost }] } as const;
-        await this.store.transact([storeKey], { ...told, agesUs: agesUs.slice(-STARTS_MOST) });
-      }
+      const groups = this.recollection.takeStarts(storeKey);
+      if (groups.length === 0) continue;
+      const { rateCount, ratePerUs, burst } = key.rule;
+      // A bucket is full again after this. What was started before, maybe beyond this process's share, is paid for.
+      const paidUs = rateCount === 0 ? 0 : (burst * ratePerUs) / rateCount;
+      const since = { rateUs: this.nowUs() - paidUs, quotaUs: this.#periodFromUs(plan, index, key) };
+      const told = { kind: "record", asker: "", sequence: 0, keys: [key] } as const;
+      await this.store.transact([storeKey], { ...told, ...toldOf(groups, this.nowUs(), [since]) });
     }
+  }
+
+  /** When the running period of a key's quota began, on this process's clock. */
+  #periodFromUs({ keys }: Plan, index: number, { period }: TakeKey): number {
+    const { quota } = keys[index].rule;
+    if (quota === undefined) return ALWAYS_US;
+    if (period !== undefined && period.fromUs > 0) return period.fromUs - (this.link.offsetUs ?? 0);
+    const wallMs = this.link.parts.clock.wall();
+    const { startsAtMs } = this.#calendar.periodAt(quota, wallMs);
+    // A wall clock that was set back says nothing about when it began.
+    return startsAtMs > wallMs ? ALWAYS_US : this.nowUs() - (wallMs - startsAtMs) * 1000;
   }
 
   /** What this process knows beyond the limits: a hold that the store spoke of, and places that are still taken. */
@@ -164,10 +191,9 @@ export class Standby {
       return stopped(nowUs, held.index, held.hold.kind, held.hold.untilUs, held.hold.because);
     }
     const none = plan.keys.map(() => 0);
-    const starts = Array.from({ length: operation.count }, () => {
-      this.#note(note, nowUs);
-      return { startedUs: nowUs, token: 0, unitsAfter: none, previousUs: none };
-    });
+    const start = { startedUs: nowUs, token: 0, unitsAfter: none, previousUs: none };
+    const starts = Array.from({ length: operation.count }, () => start);
+    this.#note(note, nowUs, operation.count);
     return { nowUs, starts, stop: undefined, isCooling: false, stricterAt: -1, fleet: 0, isStalePeriod: false };
   }
 
@@ -186,28 +212,67 @@ export class Standby {
     });
   }
 
-  #note({ plan, cost, keysNow }: StartNote, startedUs: number): void {
-    const name = `${plan.storeKeys.join("\n")}\n${JSON.stringify(cost)}`;
+  #note({ plan, cost, keysNow }: StartNote, startedUs: number, count: number): void {
+    const name = plan.storeKeys.join("\n");
     let missed = this.#missed.get(name);
     if (missed === undefined) {
       if (this.#missed.size >= LANES_MOST) return;
-      missed = [];
+      missed = new StartGroups();
       this.#missed.set(name, missed);
-      const make = (sender: Sender) =>
-        ({ kind: "record", ...sender, keys: keysNow(), agesUs: this.#takeAges(name) }) as const;
+      const make = (sender: Sender) => {
+        const known = keysNow();
+        // The policy may have changed, and with it which keys there are.
+        const keys = known.length === plan.keys.length ? known : keysOnce(plan);
+        return { kind: "record", ...sender, keys, ...this.#takeMissed(name, plan, keys) } as const;
+      };
       this.link.keep(plan.storeKeys, make);
     }
-    missed.push(startedUs);
-    if (missed.length > STARTS_MOST) missed.shift();
+    const units = plan.storeKeys.map((_, index) => times(costAt(cost, index), count));
+    missed.add(startedUs, count, units);
   }
 
-  /** How long ago the starts of a lane were that the store does not know of. What comes from now on is told next. */
-  #takeAges(name: string): number[] {
-    const startedUs = this.#missed.get(name) ?? [];
+  /** The starts at the keys of a plan that the store does not know of. What comes from now on is told next. */
+  #takeMissed(name: string, plan: Plan, keys: readonly TakeKey[]): Told {
+    const groups = this.#missed.get(name)?.groups ?? [];
     this.#missed.delete(name);
-    const nowUs = this.nowUs();
-    return startedUs.map((atUs) => Math.max(0, nowUs - atUs));
+    const since = plan.storeKeys.map((_, index) => {
+      return { rateUs: ALWAYS_US, quotaUs: this.#periodFromUs(plan, index, keys[index]) };
+    });
+    return toldOf(groups, this.nowUs(), since);
   }
+}
+
+/** The keys of a plan that is no longer in use. */
+function keysOnce({ keys }: Plan): TakeKey[] {
+  return keys.map(({ shared, ruleId }) => ({ rule: shared, ruleId, cost: ONE, slowUs: 0, period: undefined }));
+}
+
+/** Long before anything. */
+const ALWAYS_US = Number.NEGATIVE_INFINITY;
+
+/** A start made without asking. */
+interface MissedStart {
+  readonly startedUs: number;
+  readonly isMissed: boolean;
+}
+
+/** Starts as they are told to a store. */
+type Told = Pick<RecordOperation, "agesUs" | "counts" | "units">;
+
+/** From when on starts count in the bucket and in the quota of a key: what was before is over. */
+interface Since {
+  readonly rateUs: number;
+  readonly quotaUs: number;
+}
+
+function toldOf(groups: readonly StartGroup[], nowUs: number, since: readonly Since[]): Told {
+  const spent = ({ atUs, units }: StartGroup): Units[] =>
+    units.map(({ rate, window, quota }, index) => {
+      const { rateUs, quotaUs } = since[index];
+      return { rate: atUs > rateUs ? rate : 0, window, quota: atUs >= quotaUs ? quota : 0 };
+    });
+  const agesUs = groups.map(({ atUs }) => Math.max(0, nowUs - atUs));
+  return { agesUs, counts: groups.map(({ count }) => count), units: groups.map(spent) };
 }
 
 function stopped(nowUs: number, key: number, kind: StopKind, untilUs: number, because: string): TakeReply {

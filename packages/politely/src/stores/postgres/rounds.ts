@@ -26,8 +26,8 @@ const maxQueues = 16;
 const restMs = 20;
 /** A round that wrote, of so many, also removes expired rows. */
 const sweepEvery = 64;
-/** A server's clock that goes back by less than this stands still until it has caught up. */
-const holdTimeUs = 10_000_000;
+/** A server's clock that goes back by less than this stands still until it has caught up: as in the core, or two processes would undo each other's time. */
+const holdTimeUs = 1_000_000;
 
 /** What rounds need. */
 export interface RoundsOptions {

@@ -30,6 +30,7 @@ end
 
 -- Hears of something that does not allow a start before "at". What ends last counts; of two, the first.
 function F.tell(found, kind, at, isEvent, because)
+  if found.most and at > found.most then at = found.most end
   if at <= found.time then return end
   local again = at
   if isEvent then
@@ -122,7 +123,13 @@ function F.eachBlock(found, state, key)
     F.tell(found, ${HEADERS}, min(ends, ready), false, headroom.because)
   end
   if key.slow > 0 then F.tell(found, ${MIN_DELAY}, F.afterGap(state.last, key.slow, time, ahead), false, "") end
-  for index = 1, #state.tracks do F.trackBlocks(found, state, state.tracks[index], key) end
+  for index = 1, #state.tracks do
+    local track = state.tracks[index]
+    -- Another policy stops nobody for longer than it lives.
+    found.most = track ~= key.own and track.used or nil
+    F.trackBlocks(found, state, track, key)
+  end
+  found.most = nil
 end
 
 -- What lets a start wait longest over all keys, when so many others go first at each; nothing when nothing does.

@@ -12,8 +12,24 @@ interface Emitter {
   listenerCount(event: "error"): number;
 }
 
-/** Follows the errors of a client that keeps what it is asked for while it tries to connect: the questions do not say why they are not answered. */
+/** Those who follow a client, for as long as it is there. */
+const followers = new WeakMap<object, ClientErrors>();
+
+/**
+ * Follows the errors of a client that keeps what it is asked for while it tries to connect: the questions do not say why they are not answered.
+ *
+ * Two listeners at most for a client, `error` and `ready`, however many stores ask for it. They stay as long as the client.
+ */
 export function clientErrors(client: object): ClientErrors {
+  let errors = followers.get(client);
+  if (errors === undefined) {
+    errors = follow(client);
+    followers.set(client, errors);
+  }
+  return errors;
+}
+
+function follow(client: object): ClientErrors {
   let isListening = !isEmitter(client);
   let last: unknown;
   return {

@@ -2,7 +2,7 @@ import { INCIDENT_MEMORY_US, PROBE_PATIENCE_US } from "../../core/cooldown.js";
 import { MEMO_US } from "../../core/shared/decide.js";
 import { ALWAYS_US, NEVER_US } from "../../core/shared/keyState.js";
 import { POLL_MOST_US } from "../../core/shared/ready.js";
-import { MEMBER_US } from "../../core/shared/take.js";
+import { ASK_AGAIN_US, MEMBER_US } from "../../core/shared/take.js";
 
 /** Numbers of the core, to be put into the text of the scripts. Those that it keeps to itself are written out there and here; the differential test watches them. */
 export const NEVER = NEVER_US;
@@ -10,6 +10,7 @@ export const ALWAYS = ALWAYS_US;
 export const INCIDENT_MEMORY = INCIDENT_MEMORY_US;
 export const PROBE_PATIENCE = PROBE_PATIENCE_US;
 export const MEMBER_MEMORY = MEMBER_US;
+export const ASK_AGAIN = ASK_AGAIN_US;
 export const POLL_MOST = POLL_MOST_US;
 export const POLL_LEAST = 10_000;
 /** For how long an answer is remembered, and how much longer than it must a key is kept. */

@@ -29,7 +29,7 @@ return reply
 
 /** Leaves the lines of those who wait, or the fleet, in Lua: `core/shared/leave.ts`. */
 export const LEAVE_LUA = `${BEGIN_LUA}
-local function isOther(entry) return entry[1] ~= words end
+local function isOther(entry) return entry[1] ~= words and string.sub(entry[1], 1, #words + 1) ~= words .. "/" end
 for _, state in ipairs(states) do
   local before = #state.members
   state.line, state.members = F.keepWhere(state.line, isOther), F.keepWhere(state.members, isOther)
@@ -50,10 +50,18 @@ for index, state in ipairs(states) do
   own.used = max(own.used, time + ${RECORDER_LEASE})
   F.dropOldTracks(state, own, time)
   state.slow = max(state.slow, key.slow)
-  for age = 2, #numbers do
-    local started = max(0, time - numbers[age])
+  local spent = ARGV[#states + 2 + index] and F.numbersOf(ARGV[#states + 2 + index])
+  local rate, window, quota = key.rate, key.window, key.quota
+  for age = 2, #numbers, 2 do
+    local started, count = max(0, time - numbers[age]), numbers[age + 1]
+    if spent then
+      local from = (age - 2) / 2 * 3
+      key.rate, key.window, key.quota = spent[from + 1], spent[from + 2], spent[from + 3]
+    else
+      key.rate, key.window, key.quota = rate * count, window * count, quota * count
+    end
     state.units = state.units + key.rate
-    state.starts = state.starts + 1
+    state.starts = state.starts + count
     F.countStart(state, key, started)
     -- Nobody will tell when it was answered: it counts from itself.
     for _, track in ipairs(state.tracks) do

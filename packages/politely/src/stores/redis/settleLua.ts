@@ -72,9 +72,11 @@ end
 
 /** Gives back what a start took, in Lua: `giveBack` of `core/shared/settle.ts`. */
 const BACK_LUA = `
+local emptied = {}
+
 -- Takes units out of the pair that the start was counted in, if it is still there.
-local function unlog(window, units)
-  local log, counted = window.log, F.countedAt(window, started)
+local function unlog(window, at, units)
+  local log, counted = window.log, F.countedAt(window, at)
   if counted + window.per <= time then return end
   local low, high = 0, #log / 16
   while low < high do
@@ -82,39 +84,61 @@ local function unlog(window, units)
     if struct.unpack("<d", log, 16 * middle + 1) < counted then low = middle + 1 else high = middle end
   end
   if low == #log / 16 then return end
-  local at, there = struct.unpack("<dd", log, 16 * low + 1)
+  local pair, there = struct.unpack("<dd", log, 16 * low + 1)
   local left = max(0, there - units)
   window.sum = window.sum + left - there
-  window.log = sub(log, 1, 16 * low) .. (left == 0 and "" or struct.pack("<dd", at, left)) .. sub(log, 16 * low + 17)
+  window.log = sub(log, 1, 16 * low) .. struct.pack("<dd", pair, left) .. sub(log, 16 * low + 17)
+  if left == 0 and there > 0 then emptied[#emptied + 1] = { window, low } end
 end
 
--- As much as the other starts allow; to a track that does not know it, nothing.
-local function giveBack(state, rate, window, quota, later)
-  if rate < 0 then state.units = state.units - rate end
+-- Pairs without units go once everything is back: until then nothing may be taken from the pair behind them in their stead.
+local function dropEmptied()
+  table.sort(emptied, function(one, other) return one[2] > other[2] end)
+  for index = 1, #emptied do
+    local window, low = emptied[index][1], emptied[index][2]
+    window.log = sub(window.log, 1, 16 * low) .. sub(window.log, 16 * low + 17)
+  end
+  emptied = {}
+end
+
+-- What was taken at an instant, as much as the other starts allow; to a track that does not know of it, nothing.
+local function giveBackAt(state, at, rate, window, quota, later)
   for index = 1, #state.tracks do
     local track = state.tracks[index]
-    local isKnown = started >= track.since
+    local isKnown = at >= track.since
     if track.count > 0 and (rate < 0 or (isKnown and rate > 0)) then
-      local at = max(track.owedAt, time)
-      local owed = F.debtAt(track, at)
-      track.owedAt = at
+      local owedAt = max(track.owedAt, time)
+      local owed = F.debtAt(track, owedAt)
+      track.owedAt = owedAt
       track.owed = rate > 0 and max(owed - rate * track.per, min(owed, later * track.per), 0)
         or min(${ALWAYS}, owed - rate * track.per)
     end
     if window ~= 0 and not track.fromAnswer and (isKnown or window < 0) then
-      for at = 1, #track.windows do unlog(track.windows[at], window) end
+      for number = 1, #track.windows do unlog(track.windows[number], at, window) end
     end
-    local isSamePeriod = isKnown and started >= track.quotaSince
+    local isSamePeriod = isKnown and at >= track.quotaSince
     if track.quota > 0 and (isSamePeriod or quota < 0) then track.quotaUsed = max(0, track.quotaUsed - quota) end
   end
+end
+
+-- Of a start, or of each of several that were never sent: from the sixth number on, instants and how many there were at each.
+local function giveBack(state, list, later)
+  local rate, window, quota = list[3], list[4], list[5]
+  if rate < 0 then state.units = state.units - rate end
+  for pair = 6, #numbers, 2 do
+    local count = numbers[pair + 1]
+    giveBackAt(state, numbers[pair], rate * count, window * count, quota * count, later)
+    if isUnused then state.starts = max(0, state.starts - count) end
+  end
+  dropEmptied()
+  if isUnused and later == 0 and state.last == started then state.last = list[2] end
 end
 `;
 
 /** Takes a start back or hears its answer, in Lua: `core/shared/settle.ts`. The reply is the time, and for each key how long it cools down and the step. */
 export const SETTLE_LUA = `
 local sequence, numbers, place = ARGV[1] + 0, F.numbersOf(ARGV[2])
-local started, isOver, unused, granted = numbers[2], numbers[3] == 1, numbers[4], numbers[5]
-local isUnused = unused > 0
+local started, isOver, isUnused, granted = numbers[2], numbers[3] == 1, numbers[4] == 1, numbers[5]
 -- For a cooldown a start counts from when it was granted, which may be before its instant; a recorded one was not.
 granted = granted == 0 and started or min(started, granted)
 local states, time = F.begin(numbers[1], sequence)
@@ -154,9 +178,7 @@ for index = 1, #states do
   local list = key.numbers
   F.endLapsedPlaces(state, time)
   local later = max(0, state.units - list[1])
-  giveBack(state, list[3], list[4], list[5], later)
-  state.starts = max(0, state.starts - unused)
-  if isUnused and later == 0 and state.last == started then state.last = list[2] end
+  giveBack(state, list, later)
   for at = 1, isOver and #state.places or 0 do
     if state.places[at][1] == place then
       -- Time may have stood still since it was granted ahead: it is not answered before it started.

@@ -1,6 +1,7 @@
 import { STOP_KINDS } from "./blocksLua.js";
 import {
   ALWAYS,
+  ASK_AGAIN,
   INCIDENT_MEMORY,
   LINE_MOST,
   MEMBER_MEMORY,
@@ -238,8 +239,9 @@ local function standInLine(next, reply)
   if ticket ~= "" then
     local line = states[at].line
     if #line < ${LINE_MOST} then line[#line + 1] = { ticket, turnAt, since } end
-    -- Whoever waits has not gone: its policy counts until it had its turn.
-    for index = 1, keyCount do keys[index].own.used = max(keys[index].own.used, turnAt + lease) end
+    -- Whoever waits has not gone: its policy counts until it asks again.
+    local againAt = min(turnAt, time + ${ASK_AGAIN})
+    for index = 1, keyCount do keys[index].own.used = max(keys[index].own.used, againAt + lease) end
   end
   local from = #reply
   reply[from + 1] = (next and next.key or at) - 1

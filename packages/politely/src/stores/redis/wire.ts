@@ -9,6 +9,7 @@ import type {
   SettleKey,
   SettleOperation,
   SettleReply,
+  Units,
 } from "../../core/shared/operation.js";
 import { STOP_KINDS } from "./blocksLua.js";
 import { listAt, numberAt, type Reply, textAt } from "./reply.js";
@@ -31,8 +32,10 @@ export function limitArguments(operation: LimitOperation, keyCount: number): str
     case "leave":
       return [String(operation.sequence), `[${keyCount}]${operation.ticket}`];
     case "record": {
-      const ages = [keyCount, ...operation.agesUs].join(",");
-      return [String(operation.sequence), `[${ages}]`, ...operation.keys.map(keyWords)];
+      const { sequence, keys, agesUs, counts, units } = operation;
+      const groups = [keyCount, ...agesUs.flatMap((ageUs, group) => [ageUs, counts?.[group] ?? 1])];
+      const spent = units === undefined ? [] : keys.map((_, index) => unitsWords(units.map((each) => each[index])));
+      return [String(sequence), `[${groups.join(",")}]`, ...keys.map(keyWords), ...spent];
     }
     case "set": {
       const pauseUs = Math.min(operation.pauseUs, Number.MAX_SAFE_INTEGER);
@@ -46,10 +49,15 @@ export function leaseArguments({ act, ttlUs, epochUs, holder, label }: LeaseOper
   return [act, String(ttlUs), String(epochUs), holder, label];
 }
 
+function unitsWords(units: readonly Units[]): string {
+  return `[${units.flatMap(({ rate, window, quota }) => [rate, window, quota]).join(",")}]`;
+}
+
 function settleArguments(operation: SettleOperation, keyCount: number): string[] {
-  const { sequence, startedUs, isOver, isUnused, unusedCount = 1, grantedUs, place, keys } = operation;
-  const terms = `[${keyCount},${startedUs},${isOver ? 1 : 0},${isUnused ? unusedCount : 0},${grantedUs}]`;
-  return [String(sequence), terms + place, ...keys.map(settleWords)];
+  const { sequence, startedUs, isOver, isUnused, unusedAt, grantedUs, place, keys } = operation;
+  const instants = isUnused && unusedAt !== undefined ? unusedAt : [startedUs, 1];
+  const terms = [keyCount, startedUs, isOver ? 1 : 0, isUnused ? 1 : 0, grantedUs, ...instants].join(",");
+  return [String(sequence), `[${terms}]${place}`, ...keys.map(settleWords)];
 }
 
 function settleWords(key: SettleKey): string {

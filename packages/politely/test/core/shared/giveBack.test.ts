@@ -1,5 +1,7 @@
-import { expect, it } from "vitest";
-import { keyOf, settleOf } from "../../../src/testing/store/operations.js";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { keyOf, settleOf, type TakenStart } from "../../../src/testing/store/operations.js";
+import { seeded } from "../../laws/seeded.js";
 import { Place } from "./place.js";
 
 const second = 1_000_000;
@@ -98,7 +100,120 @@ it("what comes back unused does not count as a start, one or many at once", () =
   const { starts } = place.take({ host }, { count: 5 });
   place.settle(["host"], starts[4], { isUnused: true });
   expect(place.state("host").starts).toBe(4);
-  const three = { ...settleOf(place.from(), starts[3], { isUnused: true }), unusedCount: 3 };
-  place.send(["host"], three);
+  giveBackAll(place, starts.slice(1, 4));
   expect(place.state("host").starts).toBe(1);
+});
+
+/** Gives back starts of one take as one. */
+function giveBackAll(place: Place, starts: readonly TakenStart[]): void {
+  const last = settleOf(place.from(), starts[starts.length - 1], { isUnused: true });
+  const keys = last.keys.map((key, index) => ({ ...key, previousUs: starts[0].start.previousUs[index] }));
+  const unusedAt = starts.flatMap(({ start }) => [start.startedUs, 1]);
+  place.send(["host"], { ...last, keys, unusedAt });
+}
+
+describe("starts of several instants that come back as one", () => {
+  const spread = keyOf({ windows: [4, 10 * second, 1], gapUs: second });
+
+  it("take their units out of a window at the instants at which they were counted", () => {
+    const place = new Place();
+    const { starts } = place.take({ host: spread }, { count: 3, horizonUs: 5 * second });
+    expect(starts.map(({ start }) => start.startedUs - place.nowUs)).toEqual([0, second, 2 * second]);
+    place.wait(3 * second).start({ host: spread });
+    giveBackAll(place, starts);
+    expect(place.look({ host: spread })[0].windows[0]).toBe(1);
+    // The other's start is there until its own time is over.
+    expect(place.wait(10 * second - 1).look({ host: spread })[0].windows[0]).toBe(1);
+    expect(place.wait(1).look({ host: spread })[0].windows[0]).toBe(0);
+  });
+
+  it("leave what another took at one of their instants", () => {
+    const place = new Place();
+    const host = keyOf({ windows: [4, 10 * second, 1] });
+    place.start({ host });
+    expect(place.wait(second).fit({ host }, 3)).toBe(3);
+    place.wait(8 * second);
+    const mine = place.take({ host }, { count: 3, horizonUs: 5 * second }).starts;
+    const theirs = place.take({ host }, { count: 1, horizonUs: 5 * second }).starts;
+    const aheadUs = [...mine, ...theirs].map(({ start }) => start.startedUs - place.nowUs);
+    expect(aheadUs).toEqual([second, 2 * second, 2 * second, 2 * second]);
+    giveBackAll(place, mine);
+    // Until ten seconds after it.
+    expect(place.wait(12 * second - 1).fit({ host }, 9)).toBe(3);
+  });
+
+  it("take the units of a grouped window out of the groups that they are in", () => {
+    const place = new Place();
+    const host = keyOf({ windows: [40, 100 * second, 4 * second], gapUs: second });
+    const mine = place.take({ host }, { count: 10, horizonUs: 10 * second }).starts;
+    place.wait(10 * second).start({ host });
+    giveBackAll(place, mine);
+    expect(place.look({ host })[0].windows[0]).toBe(1);
+  });
+
+  it("give the gap back, of all of them, unless somebody started later", () => {
+    const alone = new Place();
+    const first = alone.start({ host: gap });
+    const ahead = alone.take({ host: gap }, { count: 3, horizonUs: 30 * second }).starts;
+    giveBackAll(alone, ahead);
+    expect(alone.state("host").lastUs).toBe(first.start.startedUs);
+    const crowd = new Place();
+    const mine = crowd.take({ host: gap }, { count: 3, horizonUs: 30 * second }).starts;
+    const theirs = crowd.take({ host: gap }, { horizonUs: 30 * second }).starts[0];
+    giveBackAll(crowd, mine);
+    expect(crowd.state("host").lastUs).toBe(theirs.start.startedUs);
+  });
+
+  it("give back to a quota and a bucket what all of them took", () => {
+    const place = new Place();
+    const host = keyOf(
+      { quota: 5, calendar: "hour UTC", rateCount: 1, ratePerUs: second, burst: 5 },
+      { period: { index: 0, fromUs: 0, untilUs: hour } },
+    );
+    const { starts } = place.take({ host }, { count: 5 });
+    giveBackAll(place, starts.slice(2));
+    expect(place.fit({ host }, 9)).toBe(3);
+  });
+
+  it("take nothing out of a younger window for those that it does not know of", () => {
+    const place = new Place();
+    const { starts } = place.take({ host: gap }, { count: 2, horizonUs: 10 * second });
+    const narrow = keyOf({ windows: [5, 60 * second, 1] });
+    // The new window knows of the last of them only, and of one that comes after it.
+    place.wait(second).start({ host: narrow }, { horizonUs: 20 * second });
+    expect(place.look({ host: narrow })[0].windows[0]).toBe(2);
+    giveBackAll(place, starts);
+    expect(place.look({ host: narrow })[0].windows[0]).toBe(1);
+  });
+
+  it("never make a window forget a start that was used", () => {
+    const step = fc.record({
+      waitUs: fc.constantFrom(0, second, second, 3 * second),
+      take: fc.constantFrom(0, 1, 3, 4),
+      horizonUs: fc.constantFrom(0, 9 * second),
+      // Which run comes back, counted from the last (0: none), and how many of it were used.
+      back: fc.constantFrom(0, 0, 0, 1, 2),
+      used: fc.nat({ max: 1 }),
+    });
+    const rules = fc.record({ gapUs: fc.constantFrom(0, 0, second / 2), grainUs: fc.constantFrom(1, second) });
+    const property = fc.property(
+      rules,
+      fc.array(step, { minLength: 20, maxLength: 40 }),
+      ({ gapUs, grainUs }, steps) => {
+        const place = new Place();
+        const host = keyOf({ windows: [6, 10 * second, grainUs], gapUs });
+        const runs: TakenStart[][] = [];
+        for (const { waitUs, take, horizonUs, back, used } of steps) {
+          place.wait(waitUs);
+          if (take > 0) runs.push([...place.take({ host }, { count: take, horizonUs }).starts]);
+          const rest = back === 0 ? [] : (runs.at(-back)?.splice(used) ?? []);
+          if (rest.length > 0) giveBackAll(place, rest);
+          const startedUs = runs.flat().map(({ start }) => start.startedUs);
+          const inside = startedUs.filter((atUs) => atUs + 10 * second > place.nowUs).length;
+          expect(place.look({ host })[0].windows[0]).toBeGreaterThanOrEqual(inside);
+        }
+      },
+    );
+    fc.assert(property, seeded(300));
+  });
 });

@@ -37,8 +37,11 @@ export function watchStore(store, onSettled) {
         }
         const isBack = operation.kind === "settle" && operation.isUnused;
         if (isBack && !asked.has(name)) {
-          asked.set(name, operation.unusedCount ?? 1);
-          tally.unheardBack += operation.unusedCount ?? 1;
+          // Instants, and how many start at each.
+          const counts = (operation.unusedAt ?? [0, 1]).filter((_, index) => index % 2 === 1);
+          const back = counts.reduce((sum, count) => sum + count, 0);
+          asked.set(name, back);
+          tally.unheardBack += back;
         }
         const reply = await store.transact(keys, operation);
         const unheard = asked.get(name) ?? 0;

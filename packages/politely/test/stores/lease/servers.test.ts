@@ -3,9 +3,16 @@ import { dynamodbStore } from "../../../src/stores/dynamodb.js";
 import { postgresStore } from "../../../src/stores/postgres.js";
 import { dynamodbClient, startDynamodb } from "../../servers/dynamodb.js";
 import { startPostgres } from "../../servers/postgres.js";
+import { startRedis } from "../../servers/redis.js";
 import { leaseFleet } from "./leaseFleet.js";
 
 const run = Math.trunc(Math.random() * 2 ** 30).toString(36);
+
+leaseFleet("Redis", async () => {
+  // A server of its own, whatever REDIS_URL says: the names of the leases are the same in every run.
+  const server = await startRedis({ args: [] });
+  return { kind: "redis", address: { url: server.url }, close: () => server.stop() };
+});
 
 leaseFleet("PostgreSQL", async () => {
   // Each of the hundred has a connection.

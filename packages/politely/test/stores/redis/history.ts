@@ -48,6 +48,18 @@ const rule: fc.Arbitrary<SharedRule> = fc
     calendar: made.quota === 0 ? "" : made.calendar,
   }));
 
+const NO_LIMIT: SharedRule = {
+  gapUs: 0,
+  rateCount: 0,
+  ratePerUs: 0,
+  burst: 1,
+  windows: [],
+  quota: 0,
+  calendar: "",
+  concurrency: 0,
+  fromAnswer: false,
+};
+
 const answer: fc.Arbitrary<AnswerNote> = fc
   .record({
     kind: fc.constantFrom(
@@ -61,7 +73,7 @@ const answer: fc.Arbitrary<AnswerNote> = fc
   })
   .map((made) => (made.remaining < 0 ? { ...made, resetUs: 0 } : made));
 
-const back = fc.constantFrom(0, 0, 1, 2, -1, -2);
+const back = among(0, 0, 1, 2, -1, -2);
 const cooling = fc.record({
   cooldownUs: fc.constantFrom([60 * second], [second, 3 * second, 9 * second], [0, 100_000]),
   backoff: fc.record({
@@ -85,6 +97,9 @@ const period = fc.constantFrom(
 const asker = among("p:1", "p:1", "p:2", "q/ü:3", "");
 const pick = fc.nat({ max: 1_000 });
 const few = among(1, 1, 1, 2, 3);
+
+/** Always the first key, under the first policy. */
+const AT_ONE_KEY = { keys: 0, rules: [0, 0, 0] };
 
 const take = fc.record({
   kind: fc.constant("take" as const),
@@ -110,8 +125,23 @@ const settle = fc.record({
   answers: fc.array(fc.tuple(answer, back, back, back, cooling), { minLength: 3, maxLength: 3 }),
   isOver: fc.constantFrom(true, true, true, false),
   isUnused: fc.constantFrom(false, false, true),
-  unusedCount: fc.constantFrom(1, 1, 3),
+  /** How many starts go back with it, at most. */
+  others: among(0, 1, 4),
 });
+/** Starts that nobody used: nothing was answered. */
+const unused: typeof settle = settle.map((made) => ({
+  ...made,
+  isOver: true,
+  isUnused: true,
+  others: made.others + 1,
+  answers: made.answers.map(([note, rate, window, quota, terms]) => [
+    { ...note, kind: "unused" as const, retryAfterUs: 0, remaining: -1, resetUs: 0 },
+    Math.abs(rate),
+    Math.max(1, window),
+    Math.abs(quota),
+    terms,
+  ]),
+}));
 const rest = fc.oneof(
   fc.record({
     kind: fc.constant("renew" as const),
@@ -130,6 +160,10 @@ const rest = fc.oneof(
     slowUs: among(0, 0, second),
     period,
     agesUs: fc.array(fc.integer({ min: 0, max: 3 * second }), { maxLength: 9 }),
+    counts: fc.option(fc.array(fc.nat({ max: 20 }), { minLength: 9, maxLength: 9 }), { nil: undefined }),
+    units: fc.option(fc.array(fc.record({ rate: few, window: few, quota: few }), { minLength: 9, maxLength: 9 }), {
+      nil: undefined,
+    }),
   }),
   fc.record({
     kind: fc.constant("set" as const),
@@ -157,7 +191,8 @@ const look = fc.record({
 
 const action = fc.oneof(
   { weight: 12, arbitrary: take },
-  { weight: 7, arbitrary: settle },
+  { weight: 5, arbitrary: settle },
+  { weight: 3, arbitrary: unused },
   { weight: 4, arbitrary: rest },
   { weight: 4, arbitrary: look },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("again" as const), asker }) },
@@ -167,14 +202,40 @@ const action = fc.oneof(
 /** One step of a history: what is done, and how much time passes before. `pick`s choose among what there is by then. */
 export type Action = typeof action extends fc.Arbitrary<infer Kind> ? Kind : never;
 
-/** A random history over up to four keys, with up to four policies, or with so many that some are forgotten. */
-export const history = fc.record({
+const anyHistory = fc.record({
   rules: fc.oneof(
     { weight: 9, arbitrary: fc.array(rule, { minLength: 1, maxLength: 4 }) },
     { weight: 1, arbitrary: fc.array(rule, { minLength: 20, maxLength: 20 }) },
   ),
   steps: fc.array(fc.record({ stepUs: timeStep, action }), { minLength: 30, maxLength: 60, size: "max" }),
 });
+
+/** A history of one key with a window in which starts of many instants are taken, and come back unused. */
+const returning: typeof anyHistory = fc.record({
+  rules: fc
+    .record({
+      gapUs: fc.constantFrom(0, 0, 700),
+      windows: fc.tuple(fc.integer({ min: 4, max: 20 }), among(100_000, second), among(1, 1, 100, 4_000)),
+    })
+    .map((made) => [{ ...NO_LIMIT, ...made }]),
+  steps: fc.array(
+    fc.record({
+      stepUs: fc.integer({ min: 0, max: 40_000 }),
+      action: fc.oneof(
+        { weight: 3, arbitrary: take.map((made) => ({ ...made, ...AT_ONE_KEY, ticket: "", slowUs: 0 })) },
+        { weight: 2, arbitrary: unused },
+        { weight: 2, arbitrary: look.map((made) => ({ ...made, ...AT_ONE_KEY, slowUs: 0 })) },
+      ),
+    }),
+    { minLength: 30, maxLength: 60, size: "max" },
+  ),
+});
+
+/**
+ * A random history over up to four keys, with up to four policies, or with so many that some are forgotten; or one in which much
+ * comes back unused.
+ */
+export const history = fc.oneof({ weight: 4, arbitrary: anyHistory }, { weight: 1, arbitrary: returning });
 
 const one = { rate: 1, window: 1, quota: 1 };
 const plainTake: typeof take = fc.record({
@@ -204,7 +265,7 @@ export const busyHistory: typeof history = fc.record({
       ratePerUs: fc.constantFrom(1_000, 7_777, 40 * second),
       burst: fc.constantFrom(2, 50, 1_000),
     })
-    .map((made) => [{ ...made, windows: [], quota: 0, calendar: "", concurrency: 0, fromAnswer: false }]),
+    .map((made) => [{ ...NO_LIMIT, ...made }]),
   steps: fc.array(
     fc.record({
       stepUs: fc.oneof(

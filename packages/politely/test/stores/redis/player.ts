@@ -111,8 +111,13 @@ export class Player {
     if (action.kind === "leave") return { ...sender, kind: "leave", ticket: action.ticket };
     if (action.kind === "set") return { ...sender, kind: "set", pauseUs: action.pauseUs, reset: action.reset };
     const keys = this.#keys(keysOf(action.keys), action, nowUs);
-    if (action.kind === "record")
-      return { ...sender, kind: "record", keys, agesUs: action.agesUs.toSorted((a, b) => b - a) };
+    if (action.kind === "record") {
+      const agesUs = action.agesUs.toSorted((one, other) => other - one);
+      const counts = action.counts?.slice(0, agesUs.length);
+      const units = action.units?.slice(0, agesUs.length).map((each) => keys.map(() => each));
+      const groups = { ...(counts === undefined ? {} : { counts }), ...(units === undefined ? {} : { units }) };
+      return { ...sender, kind: "record", keys, agesUs, ...groups };
+    }
     const { count, horizonUs, ticket, hasMore, leaseUs, maxHoldUs, member } = action;
     const { turnUs, joinedUs } = (action.isTurn ? this.#told.get(ticket) : undefined) ?? { turnUs: 0, joinedUs: 0 };
     const terms = { count, horizonUs, ticket, turnUs, joinedUs, hasMore, leaseUs, maxHoldUs, member };
@@ -146,9 +151,20 @@ export class Player {
       };
     });
     const { startedUs } = start;
-    const { isOver, isUnused, unusedCount } = action;
-    const terms = { startedUs, grantedUs, place, isOver, isUnused, unusedCount };
-    return this.#say(keys, { ...sender, kind: "settle", ...terms, keys: settled });
+    const { isOver, isUnused, others } = action;
+    const terms = { startedUs, grantedUs, place, isOver, isUnused };
+    const several = others === 0 ? {} : { unusedAt: this.#instants(keys, start, others) };
+    return this.#say(keys, { ...sender, kind: "settle", ...terms, ...several, keys: settled });
+  }
+
+  /** The instants of a start and of up to so many before it at these keys, of one take or of several, each with how many there were. */
+  #instants(keys: readonly string[], last: Start, others: number): number[] {
+    const there = this.#granted.filter((granted) => granted.keys.join() === keys.join()).map(({ start }) => start);
+    const end = there.indexOf(last) + 1;
+    const counts = new Map<number, number>();
+    for (const { startedUs } of there.slice(Math.max(0, end - 1 - others), end))
+      counts.set(startedUs, (counts.get(startedUs) ?? 0) + 1);
+    return [...counts].flat();
   }
 
   #sender(asker: string): Sender {

@@ -1,0 +1,357 @@
+import fc from "fast-check";
+import { Redis } from "ioredis";
+import { describe, expect, it } from "vitest";
+import type { RecordOperation } from "../../src/core/shared/operation.js";
+import { StartGroups } from "../../src/scheduler/shared/startGroups.js";
+import type { SharedLimiter } from "../../src/sharedTypes.js";
+import { cellStore } from "../../src/stores/cellStore.js";
+import { scriptTexts } from "../../src/stores/redis/scripts.js";
+import { scriptedStore } from "../../src/stores/redis.js";
+import { keyOf } from "../../src/testing/store/operations.js";
+import { seeded } from "../laws/seeded.js";
+import { startRedis } from "../servers/redis.js";
+import { cellsOn } from "../stores/redis/cellsOn.js";
+import { Fleet } from "./fleet.js";
+
+const dayMs = 86_400_000;
+
+/** Makes requests, and lets so much time pass. Those that have not started by then wait on. */
+async function press(fleet: Fleet, limiter: SharedLimiter, count: number, ms = 20_000): Promise<void> {
+  fleet.demand(limiter, count).catch(() => undefined);
+  await fleet.clock.advance(ms);
+}
+
+/** Asks, and records a start by hand whenever that is allowed. Returns how often it was. */
+async function byHand(fleet: Fleet, limiter: SharedLimiter, times: number): Promise<number> {
+  let allowed = 0;
+  for (let time = 0; time < times; time++) {
+    if (!(await fleet.now(limiter.check("x.org"))).proceed) continue;
+    allowed += 1;
+    await fleet.now(limiter.record("x.org", "success"));
+  }
+  return allowed;
+}
+
+describe("a store that goes away forgives nothing, however much was started", () => {
+  it("thousands of starts in a window", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ window: "3000/h" });
+    await press(fleet, limiter, 3_000);
+    expect(fleet.starts).toHaveLength(3_000);
+    fleet.mood = "refusing";
+    await press(fleet, limiter, 2_000);
+    expect(fleet.starts).toHaveLength(3_000);
+  });
+
+  it("thousands of starts, each with an answer and a cost of its own", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ window: "6000/h" });
+    for (let number = 0; number < 2_400; number++) {
+      const permit = limiter.acquire("x.org", { cost: 2 + (number % 2) });
+      await fleet.clock.advance(2);
+      await (await permit).release("success");
+    }
+    fleet.mood = "refusing";
+    await press(fleet, limiter, 10);
+    expect(fleet.starts).toHaveLength(0);
+  }, 20_000);
+
+  it("a quota", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ quota: { count: 3_000, per: "day" } });
+    await press(fleet, limiter, 2_900);
+    fleet.mood = "refusing";
+    await press(fleet, limiter, 1_000);
+    expect(fleet.starts).toHaveLength(3_000);
+  });
+
+  it("starts that were recorded by hand", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ window: "5/h" });
+    await press(fleet, limiter, 1);
+    for (let time = 0; time < 4; time++) await fleet.now(limiter.record("x.org", "success"));
+    fleet.mood = "refusing";
+    await press(fleet, limiter, 3);
+    expect(fleet.starts).toHaveLength(1);
+  });
+});
+
+describe("what is over is forgiven", () => {
+  it("the quota of yesterday", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ quota: { count: 30, per: "day" } });
+    await press(fleet, limiter, 30);
+    await fleet.clock.advance(dayMs);
+    await press(fleet, limiter, 10);
+    fleet.mood = "refusing";
+    await press(fleet, limiter, 30);
+    expect(fleet.starts).toHaveLength(30 + 30);
+  });
+
+  it("the quota of yesterday's outage, once the store is back", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ quota: { count: 30, per: "day" } });
+    await press(fleet, limiter, 1);
+    fleet.mood = "refusing";
+    await press(fleet, limiter, 29);
+    expect(fleet.starts).toHaveLength(30);
+    await fleet.clock.advance(dayMs);
+    fleet.mood = "well";
+    await fleet.clock.advance(10_000);
+    await press(fleet, limiter, 40);
+    expect(fleet.starts).toHaveLength(30 + 30);
+  });
+
+  it("a rate that was used for long beyond the share of one process", async () => {
+    const fleet = new Fleet();
+    const limiters = [1, 2, 3, 4].map(() => fleet.add({ rate: "8/s" }));
+    await fleet.now(Promise.all(limiters.map((limiter) => fleet.demand(limiter, 1))));
+    await fleet.clock.advance(31_000);
+    await fleet.now(Promise.all(limiters.map((limiter) => fleet.demand(limiter, 1))));
+    await press(fleet, limiters[0], 400, 60_000);
+    fleet.mood = "refusing";
+    const before = fleet.starts.length;
+    await press(fleet, limiters[0], 40, 20_000);
+    // Two a second, once the last burst is paid for.
+    expect(fleet.starts.length - before).toBeGreaterThan(20);
+  });
+});
+
+describe("a store that is back hears of all that was started meanwhile", () => {
+  it("thousands of starts", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ window: "3000/h" });
+    await press(fleet, limiter, 1);
+    fleet.mood = "refusing";
+    await press(fleet, limiter, 4_000);
+    expect(fleet.starts).toHaveLength(3_000);
+    fleet.mood = "well";
+    await fleet.clock.advance(20_000);
+    expect(fleet.starts).toHaveLength(3_000);
+    expect((await fleet.now(limiter.stats("x.org")))?.window).toMatchObject({ calls: 3_000, remaining: 0 });
+  });
+
+  it("starts at a key that the policy names no more", async () => {
+    const fleet = new Fleet();
+    const policy = { default: { window: "10/h" } } as const;
+    const limiter = fleet.add({ ...policy, global: { window: "20/h" } });
+    await press(fleet, limiter, 1);
+    fleet.mood = "refusing";
+    await press(fleet, limiter, 3);
+    await fleet.now(limiter.configure(policy));
+    fleet.mood = "well";
+    await fleet.clock.advance(20_000);
+    await press(fleet, fleet.add(policy), 10);
+    expect(fleet.starts).toHaveLength(10);
+    expect((await fleet.now(limiter.check("x.org"))).proceed).toBe(false);
+  });
+
+  it("starts of many costs", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ window: "100000/h" }, { outage: "open" });
+    await press(fleet, limiter, 1);
+    fleet.mood = "refusing";
+    let units = 1;
+    for (let cost = 1; cost <= 300; cost++) {
+      units += cost;
+      const permit = limiter.acquire("x.org", { cost });
+      await fleet.clock.advance(cost === 1 ? 10_000 : 10);
+      await (await permit).release("success");
+    }
+    fleet.mood = "well";
+    const { calls } = fleet;
+    await fleet.clock.advance(20_000);
+    expect((await fleet.now(limiter.stats("x.org")))?.window).toMatchObject({ calls: units });
+    expect(fleet.calls - calls).toBeLessThan(20);
+  });
+
+  it("starts that were recorded by hand, more than can be kept one by one", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ window: "50000/h" });
+    await press(fleet, limiter, 1);
+    fleet.mood = "refusing";
+    await fleet.now(limiter.check("x.org").catch(() => undefined));
+    await fleet.clock.advance(5_000);
+    await Promise.all(Array.from({ length: 12_000 }, () => limiter.record("x.org", "success")));
+    fleet.mood = "well";
+    await fleet.clock.advance(20_000);
+    expect((await fleet.now(limiter.stats("x.org")))?.window).toMatchObject({ calls: 12_001 });
+  });
+});
+
+describe("asking, sending and recording by hand while the store is away", () => {
+  it("keeps the share", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ window: "5/h" });
+    await press(fleet, limiter, 1);
+    fleet.mood = "refusing";
+    await fleet.clock.advance(1_000);
+    expect(await byHand(fleet, limiter, 20)).toBe(4);
+  });
+
+  it("keeps it when the store goes during the record", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ window: "5/h" });
+    await press(fleet, limiter, 1);
+    const recorded = limiter.record("x.org", "success");
+    fleet.mood = "silent";
+    await fleet.clock.advance(10_000);
+    await recorded;
+    expect(await byHand(fleet, limiter, 20)).toBe(3);
+    fleet.mood = "well";
+    await fleet.clock.advance(20_000);
+    expect((await fleet.now(limiter.stats("x.org")))?.window).toMatchObject({ calls: 5, remaining: 0 });
+  });
+
+  it("holds requests that are made in the same process", async () => {
+    const fleet = new Fleet();
+    const limiter = fleet.add({ window: "5/h" });
+    await press(fleet, limiter, 1);
+    fleet.mood = "refusing";
+    await byHand(fleet, limiter, 2);
+    await press(fleet, limiter, 10);
+    expect(fleet.starts).toHaveLength(3);
+  });
+});
+
+describe("groups of starts", () => {
+  const steps = fc.array(
+    fc.record({
+      stepUs: fc.oneof(fc.nat({ max: 100 }), fc.nat({ max: 1_000_000 }), fc.nat({ max: 1_000_000_000 })),
+      count: fc.integer({ min: 1, max: 5 }),
+      units: fc.nat({ max: 9 }),
+      lateUs: fc.constantFrom(0, 0, 0, 5_000_000),
+      times: fc.constantFrom(1, 1, 1, 400),
+    }),
+    { minLength: 1, maxLength: 40 },
+  );
+
+  it("stay few, drop nothing, and count nothing as of an earlier instant", () => {
+    fc.assert(
+      fc.property(steps, (made) => {
+        const log = new StartGroups();
+        const added: { readonly atUs: number; readonly units: number }[] = [];
+        let [nowUs, count] = [0, 0];
+        for (const step of made) {
+          for (let time = 0; time < step.times; time++) {
+            nowUs += step.stepUs;
+            const atUs = Math.max(0, nowUs - step.lateUs);
+            log.add(atUs, step.count, [{ rate: 1, window: step.units, quota: 0 }]);
+            added.push({ atUs, units: step.units });
+            count += step.count;
+          }
+        }
+        const { groups } = log;
+        expect(groups.length).toBeLessThanOrEqual(1_024);
+        expect(groups.reduce((sum, group) => sum + group.count, 0)).toBe(count);
+        expect(groups.reduce((sum, { units }) => sum + units[0].rate, 0)).toBe(added.length);
+        for (const [index, { atUs }] of groups.entries()) {
+          if (index > 0) expect(atUs).toBeGreaterThan(groups[index - 1].atUs);
+          // As many units as were really spent after an instant are counted after it, or more.
+          const really = added.reduce((sum, start) => sum + (start.atUs >= atUs ? start.units : 0), 0);
+          const counted = groups.slice(index).reduce((sum, { units }) => sum + units[0].window, 0);
+          expect(counted).toBeGreaterThanOrEqual(really);
+        }
+      }),
+      seeded(20),
+    );
+  });
+
+  it("move a start by a small part of its age, at a thousand a second for ten minutes", () => {
+    const log = new StartGroups();
+    for (let number = 0; number < 600_000; number++) log.add(number * 1_000, 1, [{ rate: 1, window: 1, quota: 1 }]);
+    const nowUs = 600_000_000;
+    for (const { fromUs, atUs } of log.groups) expect(atUs - fromUs).toBeLessThanOrEqual(1_000 + (nowUs - fromUs) / 16);
+  });
+
+  it("forget what is before an instant, but not the last", () => {
+    const log = new StartGroups();
+    for (const atUs of [1, 5, 9]) log.add(atUs, 1, [{ rate: 1, window: 1, quota: 1 }]);
+    log.forgetBefore(5);
+    expect(log.groups.map(({ atUs }) => atUs)).toEqual([5, 9]);
+    log.forgetBefore(100);
+    expect(log.groups.map(({ atUs }) => atUs)).toEqual([9]);
+  });
+});
+
+describe("groups of starts in an operation", () => {
+  const second = 1_000_000;
+  const firstUs = 1_800_000_000 * second;
+  const host = keyOf({
+    rateCount: 3,
+    ratePerUs: second,
+    burst: 500,
+    windows: [40, 60 * second, 1, 300, 3_600 * second, 1_000],
+  });
+  const whole = keyOf({ windows: [90, 10 * second, 1], quota: 1_000, calendar: "day UTC", fromAnswer: true });
+  const period = { index: 20_833, fromUs: firstUs, untilUs: firstUs + 86_400 * second };
+  const keys = [host, { ...whole, period, cost: { rate: 1, window: 2, quota: 3 } }];
+  const few = fc.nat({ max: 30 });
+  const spent = fc.record({ rate: few, window: few, quota: few });
+  const group = fc.record({
+    ageUs: fc.nat({ max: 90 * second }),
+    count: fc.nat({ max: 50 }),
+    units: fc.tuple(spent, spent),
+  });
+  const records = fc.array(
+    fc.record({
+      stepUs: fc.nat({ max: 40 * second }),
+      groups: fc.array(group, { maxLength: 8 }),
+      form: fc.constantFrom("ages" as const, "counts" as const, "units" as const),
+    }),
+    { minLength: 1, maxLength: 8 },
+  );
+
+  function operationOf(
+    { groups, form }: typeof records extends fc.Arbitrary<(infer One)[]> ? One : never,
+    sequence: number,
+  ): RecordOperation {
+    const sorted = groups.toSorted((one, other) => other.ageUs - one.ageUs);
+    const plain = { kind: "record", asker: "p:1", sequence, keys, agesUs: sorted.map(({ ageUs }) => ageUs) } as const;
+    if (form === "ages") return plain;
+    const counted = { ...plain, counts: sorted.map(({ count }) => count) };
+    return form === "counts" ? counted : { ...counted, units: sorted.map(({ units }) => units) };
+  }
+
+  it("count as that many operations of one start would", async () => {
+    let nowUs = firstUs;
+    const [one, many] = [cellStore(cellsOn(() => nowUs)), cellStore(cellsOn(() => nowUs))];
+    const agesUs = [9 * second, second];
+    await one.transact(["a", "b"], { kind: "record", asker: "", sequence: 1, keys, agesUs, counts: [7, 20] });
+    const each = [...Array<number>(7).fill(agesUs[0]), ...Array<number>(20).fill(agesUs[1])];
+    await many.transact(["a", "b"], { kind: "record", asker: "", sequence: 1, keys, agesUs: each });
+    for (const stepUs of [0, 2 * second, 30 * second, 25 * second]) {
+      nowUs += stepUs;
+      const seen = await one.transact(["a", "b"], { kind: "look", keys });
+      expect(seen).toEqual(await many.transact(["a", "b"], { kind: "look", keys }));
+      expect(seen.keys[0].starts).toBe(27);
+    }
+  });
+
+  it("count in the script as in the core", { timeout: 60_000 }, async () => {
+    await using server = await startRedis({ args: [] });
+    const client = new Redis(server.url);
+    const texts = scriptTexts('redis.call("HMGET", "{clock}", "s", "us")');
+    let histories = 0;
+    const play = async (steps: typeof records extends fc.Arbitrary<infer Steps> ? Steps : never): Promise<void> => {
+      let nowUs = firstUs;
+      const script = scriptedStore(client, { prefix: `{${++histories}}:` }, texts);
+      const core = cellStore(cellsOn(() => nowUs));
+      for (const [sequence, step] of steps.entries()) {
+        nowUs += step.stepUs;
+        await client.hset("{clock}", "s", Math.floor(nowUs / second), "us", nowUs % second);
+        for (const operation of [operationOf(step, sequence + 1), { kind: "look", keys } as const]) {
+          const [got, expected] = [script, core].map(
+            (store) => store.transact(["a", "b"], operation) as Promise<object>,
+          );
+          expect({ operation, reply: await got }).toEqual({ operation, reply: await expected });
+        }
+      }
+    };
+    try {
+      await fc.assert(fc.asyncProperty(records, play), { ...seeded(150), endOnFailure: true });
+    } finally {
+      client.disconnect();
+    }
+  });
+});
