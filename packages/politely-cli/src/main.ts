@@ -24,7 +24,7 @@ export async function main(args: readonly string[], io: Io, commands: readonly A
   };
   for (const add of commands) add(program, io, done);
   try {
-    await program.parseAsync(args as string[], { from: "user" });
+    await program.parseAsync(args, { from: "user" });
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;

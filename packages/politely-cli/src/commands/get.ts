@@ -1,12 +1,11 @@
 import type { Command } from "commander";
-import type { Duration } from "politely";
 import { UsageError } from "../errors.js";
 import type { GetOptions } from "../get/getOptions.js";
-import { silentObserver } from "../get/observer.js";
 import { runGet } from "../get/runGet.js";
 import type { ExitCode, Io } from "../io.js";
 import type { AddCommand } from "../main.js";
 import { findPolicy } from "../policy/policyFile.js";
+import { createGetView } from "../view/getView.js";
 
 const EXAMPLES = `
 Examples:
@@ -39,7 +38,7 @@ export const addGet: AddCommand = (program, io, done) => {
     .option("--timeout <duration>", "the longest silence of a site", "60s")
     .option("--refresh", "ask for finished URLs again, for what has changed")
     .option("--json", "one line of JSON for each URL on stdout, and the summary at the end")
-    .option("-q, --quiet", "no progress on stderr")
+    .option("-q, --quiet", "no progress and no summary on stderr")
     .addHelpText("after", EXAMPLES)
     .action(async (urls: string[], _options: unknown, command: Command) => {
       done(await get(urls, command.opts<GetFlags>(), io));
@@ -67,7 +66,7 @@ interface GetFlags {
 async function get(args: readonly string[], flags: GetFlags, io: Io): Promise<ExitCode> {
   const options = readFlags(args, flags);
   const { policy } = await findPolicy(flags.policy, io.cwd);
-  await runGet({ ...options, policy }, io, silentObserver);
+  await runGet({ ...options, policy }, io, createGetView(io, { isQuiet: flags.quiet === true }));
   return 0;
 }
 
@@ -89,7 +88,7 @@ function readFlags(args: readonly string[], flags: GetFlags): Omit<GetOptions, "
     ...(share === undefined ? {} : { share }),
     ...(userAgent === undefined ? {} : { userAgent }),
     ...(retry === undefined ? {} : { retry: count("--retry", retry, 0, 100) }),
-    ...(maxWait === undefined ? {} : { maxWait: duration("--max-wait", maxWait, 0, 365 * 86_400_000) as Duration }),
+    ...(maxWait === undefined ? {} : { maxWait: duration("--max-wait", maxWait, 0, 365 * 86_400_000) }),
   };
 }
 
@@ -113,5 +112,7 @@ function duration(name: string, text: string, least: number, most: number): numb
   const [, number, unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|min|h|d)$/.exec(text.trim()) ?? [];
   const value = Number(number) * (UNITS_MS[unit] ?? Number.NaN);
   if (value >= least && value <= most) return value;
-  throw new UsageError(`${name} takes a duration from ${least} ms to ${most} ms, such as 30s, 10min or 2h; got "${text}"`);
+  throw new UsageError(
+    `${name} takes a duration from ${least} ms to ${most} ms, such as 30s, 10min or 2h; got "${text}"`,
+  );
 }

@@ -16,8 +16,8 @@ interface Job {
   readonly path: string;
   readonly pieces: readonly Uint8Array[];
   readonly length: number;
-  resolve(sha256: string): void;
-  reject(error: Error): void;
+  readonly resolve: (sha256: string) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /**
@@ -107,7 +107,8 @@ export class BodyThreads {
 
 function batchOf(jobs: readonly Job[], memory: Uint8Array | undefined): BodyBatch {
   const length = jobs.reduce((sum, job) => sum + job.length, 0);
-  const bytes = memory !== undefined && memory.length >= length ? memory : new Uint8Array(Math.max(length, LEAST_MEMORY));
+  const bytes =
+    memory !== undefined && memory.length >= length ? memory : new Uint8Array(Math.max(length, LEAST_MEMORY));
   let at = 0;
   for (const { pieces } of jobs) {
     for (const piece of pieces) {

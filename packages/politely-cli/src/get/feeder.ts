@@ -80,11 +80,6 @@ export class Feeder {
     this.#wake();
   }
 
-  /** URLs that were taken from the list and not begun. */
-  unused(): readonly { readonly url: string; readonly key: string }[] {
-    return [...this.lanes.values()].flatMap(({ key, buffer }) => buffer.map((url) => ({ url, key })));
-  }
-
   /** A URL of this lane starts after a wait. */
   started(lane: Lane, waitedMs: number): void {
     lane.waiting -= 1;
@@ -134,7 +129,12 @@ export class Feeder {
     if (chunk.isFilling) return;
     chunk.isFilling = true;
     const ahead = (): number => (chunk.isFast ? AHEAD_FAST : AHEAD_SLOW);
-    while (!this.#isStopped && lane.buffer.length > 0 && lane.waiting < ahead() && lane.open < this.options.concurrency) {
+    while (
+      !this.#isStopped &&
+      lane.buffer.length > 0 &&
+      lane.waiting < ahead() &&
+      lane.open < this.options.concurrency
+    ) {
       const url = lane.buffer.shift();
       if (url === undefined) break;
       lane.waiting += 1;
@@ -186,7 +186,14 @@ export class Feeder {
   #chunk(lane: Lane): Chunk {
     let chunk = this.#chunks.get(lane);
     if (chunk === undefined) {
-      chunk = { size: FIRST_CHUNK, takenMs: performance.now(), isFast: true, isDry: false, isTaking: false, isFilling: false };
+      chunk = {
+        size: FIRST_CHUNK,
+        takenMs: performance.now(),
+        isFast: true,
+        isDry: false,
+        isTaking: false,
+        isFilling: false,
+      };
       this.#chunks.set(lane, chunk);
     }
     return chunk;

@@ -37,7 +37,8 @@ export function filePath(url: string): string {
 }
 
 function hostDirectory(hostname: string, protocol: string, port: string): string {
-  const isPlain = PLAIN_HOST.test(hostname) && hostname.length <= MAX_PLAIN && !DEVICE.test(hostname) && !hostname.endsWith(".");
+  const isPlain =
+    PLAIN_HOST.test(hostname) && hostname.length <= MAX_PLAIN && !DEVICE.test(hostname) && !hostname.endsWith(".");
   const name = isPlain ? hostname : `${stem(hostname)}~d${hash(hostname, 12)}`;
   return `${name}${protocol === "http:" ? "~http" : ""}${port === "" ? "" : `~${port}`}`;
 }
@@ -67,11 +68,12 @@ function fileName(segment: string, search: string, url: string): string {
 
 /** What can be read of a name: lower case, nothing but letters, digits, `.`, `-` and `_`, at most 40 characters. */
 function stem(name: string): string {
-  return name
+  const readable = name
     .toLowerCase()
-    .replace(/[^a-z\d._-]+/g, "_")
+    .replace(/[^a-z\d._-]+|\.{2,}/g, "_")
     .replace(/^[.-]+/, "_")
     .slice(0, MAX_STEM);
+  return DEVICE.test(readable) ? `_${readable}` : readable;
 }
 
 function hash(text: string, digits: number): string {

@@ -4,7 +4,7 @@ import { UsageError, WorkError } from "../errors.js";
 import { BodyFiles } from "./bodyFiles.js";
 import { IndexFile } from "./indexFile.js";
 import { Journal } from "./journal.js";
-import { isBusy, openSqlite, type SqliteDatabase } from "./sqlite.js";
+import { closeExclusive, isBusy, openSqlite, type SqliteDatabase } from "./sqlite.js";
 
 /** The folder of a run, opened. Nobody else has it open. */
 export interface Folder {
@@ -33,11 +33,11 @@ export function openFolder(path: string): Folder {
       async close() {
         await files.close();
         index.close();
-        database.close();
+        closeExclusive(database);
       },
     };
   } catch (error) {
-    database.close();
+    closeExclusive(database);
     throw unusable(path, error);
   }
 }

@@ -2,35 +2,49 @@ import type { LimiterEvent } from "politely";
 
 /** A grant that nobody sends a request for within this time was given back. */
 const STALE_MS = 60_000;
+/** An instant of the store is never this far from the moment at which it was used. */
+const FAR_MS = 1_000;
 
 /**
  * Tells when each request was granted. A request is sent a moment after its grant, and two moments differ: what is written down as its
- * start is the grant, the instant that the limits are kept at.
+ * start is the instant that the limits are kept at, which is the store's. It is put on this process's clock by one and the same difference for
+ * the whole run, so that the time between two starts stays what it was.
  */
 export class Grants {
-  /** Instants of `performance.now()`, by key, the oldest first. */
-  readonly #granted = new Map<string, number[]>();
+  /** Instants of `performance.now()`, by key, the oldest first; and when this process used each. */
+  readonly #granted = new Map<string, { readonly startedMs: number; readonly usedMs: number }[]>();
+  /** This process's clock minus the store's. */
+  #differenceMs: number | undefined;
 
   /** To be given every event of the limiter. */
   heard(event: LimiterEvent): void {
     if (event.type === "grant") {
-      const times = this.#granted.get(event.key);
-      if (times === undefined) this.#granted.set(event.key, [event.atMs]);
-      else times.push(event.atMs);
+      const grant = { startedMs: this.#startedMs(event), usedMs: event.atMs };
+      const grants = this.#granted.get(event.key);
+      if (grants === undefined) this.#granted.set(event.key, [grant]);
+      else grants.push(grant);
     } else if (event.type === "release" && event.outcome === "unused") {
-      const times = this.#granted.get(event.key) ?? [];
-      const index = times.indexOf(event.startedAtMs);
-      if (index >= 0) times.splice(index, 1);
+      const grants = this.#granted.get(event.key) ?? [];
+      const index = grants.findIndex(({ usedMs }) => usedMs === event.startedAtMs);
+      if (index >= 0) grants.splice(index, 1);
     }
+  }
+
+  #startedMs({ atMs, startedAtMs }: LimiterEvent & { type: "grant" }): number {
+    // Without a limit, or while the store is away, the instant is this process's own.
+    if (startedAtMs === undefined || startedAtMs === atMs) return atMs;
+    this.#differenceMs ??= atMs - startedAtMs;
+    const startedMs = startedAtMs + this.#differenceMs;
+    return Math.abs(atMs - startedMs) < FAR_MS ? startedMs : atMs;
   }
 
   /** When the request was granted that is sent now under `key`. */
   take(key: string): number {
     const nowMs = performance.now();
-    const times = this.#granted.get(key);
-    let atMs = times?.shift();
-    while (atMs !== undefined && nowMs - atMs > STALE_MS) atMs = times?.shift();
-    if (times?.length === 0) this.#granted.delete(key);
-    return atMs === undefined ? nowMs : Math.min(atMs, nowMs);
+    const grants = this.#granted.get(key);
+    let grant = grants?.shift();
+    while (grant !== undefined && nowMs - grant.usedMs > STALE_MS) grant = grants?.shift();
+    if (grants?.length === 0) this.#granted.delete(key);
+    return grant?.startedMs ?? nowMs;
   }
 }

@@ -1,5 +1,5 @@
-import type { HostSummary } from "./observer.js";
 import type { LimitWords } from "./limitWords.js";
+import type { HostSummary } from "./observer.js";
 
 /** Hosts beyond these are counted together. */
 const MAX_HOSTS = 20_000;

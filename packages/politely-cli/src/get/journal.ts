@@ -21,7 +21,7 @@ export class Journal {
     database.exec(`
       CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS pages (
-        url TEXT PRIMARY KEY, etag TEXT, last_modified TEXT, file TEXT NOT NULL, sha256 TEXT NOT NULL, bytes INTEGER NOT NULL);
+        url TEXT PRIMARY KEY, etag TEXT, last_modified TEXT, file TEXT NOT NULL, sha256 TEXT NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;
     `);
     const field = (name: string): string => `json_extract(value, '$.${name}')`;
     this.#readMeta = database.prepare("SELECT value FROM meta WHERE name = ?");

@@ -20,8 +20,8 @@ export interface PageAnswer {
 
 /** How one request ends: exactly one of the two is called, once. */
 export interface PageEnd {
-  resolve(answer: PageAnswer): void;
-  reject(error: unknown): void;
+  readonly resolve: (answer: PageAnswer) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /**
@@ -70,8 +70,7 @@ export class PageHandler implements Dispatcher.DispatchHandler {
       }
       return;
     }
-    // The memory of a piece is undici's, and used again.
-    this.#pieces.push(Uint8Array.from(piece));
+    this.#pieces.push(piece);
     if (this.#large !== undefined || this.#bytes > SMALL_BYTES) this.#spill(controller);
   }
 

@@ -4,7 +4,7 @@ import type { Journal, KnownPage } from "./journal.js";
 import type { FinishedUrl, QueueOutcome, UrlQueue } from "./queue/urlQueue.js";
 
 /** Results are written together, this long after the first of them. */
-const TOGETHER_MS = 25;
+const TOGETHER_MS = 50;
 const MAX_TOGETHER = 500;
 
 /** What a recorder writes to. */
@@ -13,9 +13,9 @@ export interface RecorderOptions {
   readonly journal: Journal;
   readonly queue: UrlQueue;
   /** These lines are safe: they stand in the index and in the list. */
-  written(lines: readonly IndexLine[]): Promise<void> | void;
+  readonly written: (lines: readonly IndexLine[]) => Promise<void>;
   /** Writing failed; nothing more is written. */
-  failed(error: unknown): void;
+  readonly failed: (error: unknown) => void;
 }
 
 /**

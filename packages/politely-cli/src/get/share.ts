@@ -23,7 +23,7 @@ export interface Shared {
 /** How a shared list is opened. */
 export interface ShareOptions extends QueueOptions {
   readonly cwd: string;
-  log(line: string): void;
+  readonly log: (line: string) => void;
 }
 
 const GIVE_UP_MS = 60_000;
@@ -41,7 +41,8 @@ export async function openShare(address: string, options: ShareOptions): Promise
     return { ...shared, queue: patientQueue(shared.queue, { giveUpMs: GIVE_UP_MS, log: options.log }) };
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const problem = error instanceof Error ? error.message || String((error as { code?: unknown }).code) : String(error);
+    const problem =
+      error instanceof Error ? error.message || String((error as { code?: unknown }).code) : String(error);
     throw new WorkError(`--share ${shown(address)} cannot be used: ${problem}`);
   }
 }

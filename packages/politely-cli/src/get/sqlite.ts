@@ -32,11 +32,28 @@ export function openSqlite(path: string, options: { readonly isExclusive?: boole
     database.exec("PRAGMA journal_mode = WAL");
     database.exec("PRAGMA synchronous = NORMAL");
     database.exec("PRAGMA temp_store = FILE");
+    // Each checkpoint waits for the disk. 16 MB of log at most lie between two.
+    database.exec("PRAGMA wal_autocheckpoint = 4000");
     return database;
   } catch (error) {
     database.close();
     throw error;
   }
+}
+
+/**
+ * Closes a file that was opened as exclusive. With `libsql` a handle lives on until its last statement is collected, so the lock is
+ * given up first; that takes leaving WAL mode.
+ */
+export function closeExclusive(database: SqliteDatabase): void {
+  try {
+    database.exec("PRAGMA journal_mode = DELETE");
+    database.exec("PRAGMA locking_mode = NORMAL");
+    database.exec("SELECT count(*) FROM sqlite_master");
+  } catch {
+    // A disk that is full, say. The lock goes with the process then.
+  }
+  database.close();
 }
 
 /** Whether SQLite says that somebody else uses the file. */
@@ -84,14 +101,14 @@ export async function whenFree<Result>(work: () => Result): Promise<Result> {
 
 /** `node:sqlite`, from Node 22.13 on. Its warning that it is experimental is nothing the user of a command can act on. */
 function builtIn(): DatabaseClass | undefined {
-  const { emitWarning } = process;
+  const before: unknown = Reflect.get(process, "emitWarning");
   process.emitWarning = () => undefined;
   try {
-    const { getBuiltinModule } = process as unknown as { getBuiltinModule?(name: string): unknown };
-    const module = getBuiltinModule?.("node:sqlite") as { readonly DatabaseSync: DatabaseClass } | undefined;
+    const platform = process as unknown as { getBuiltinModule?(name: string): unknown };
+    const module = platform.getBuiltinModule?.("node:sqlite") as { readonly DatabaseSync: DatabaseClass } | undefined;
     return module?.DatabaseSync;
   } finally {
-    process.emitWarning = emitWarning;
+    Reflect.set(process, "emitWarning", before);
   }
 }
 

@@ -33,7 +33,19 @@ export function verdictOfError(error: unknown): Verdict {
   return { outcome: "failed", error: code === undefined || message.includes(code) ? message : `${message} (${code})` };
 }
 
-const DISK_CODES = ["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM", "EMFILE", "ENFILE", "ENOTDIR", "ENOENT"];
+const DISK_CODES = [
+  "ENOSPC",
+  "EDQUOT",
+  "EFBIG",
+  "EROFS",
+  "EIO",
+  "EACCES",
+  "EPERM",
+  "EMFILE",
+  "ENFILE",
+  "ENOTDIR",
+  "ENOENT",
+];
 
 /** What the disk said, when it was the disk that failed: no request will do better. */
 export function diskFailure(error: unknown): string | undefined {

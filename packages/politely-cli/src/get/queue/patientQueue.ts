@@ -6,7 +6,7 @@ export interface PatienceOptions {
   /** After so much time without an answer the last error is thrown. */
   readonly giveUpMs: number;
   /** Told once for each time that the store is away. */
-  log(line: string): void;
+  readonly log: (line: string) => void;
 }
 
 const FIRST_PAUSE_MS = 100;
@@ -21,7 +21,6 @@ export function patientQueue(queue: UrlQueue, options: PatienceOptions): UrlQueu
     keys: (after, count) => ask(() => queue.keys(after, count)),
     claim: (key, count) => ask(() => queue.claim(key, count)),
     finish: (urls) => ask(() => queue.finish(urls)),
-    giveBack: (urls) => ask(() => queue.giveBack(urls)),
     renew: () => queue.renew(),
     counts: () => ask(() => queue.counts()),
     countsByKey: (count) => ask(() => queue.countsByKey(count)),

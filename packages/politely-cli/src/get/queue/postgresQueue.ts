@@ -103,17 +103,6 @@ class PostgresQueue implements UrlQueue {
     });
   }
 
-  giveBack(urls: readonly QueuedUrl[]): Promise<void> {
-    return this.#change(async (client) => {
-      const { rows } = await client.query<{ key: string }>(
-        `UPDATE politely_get_urls SET state = 0, worker = NULL WHERE list = $1 AND worker = $2 AND state = 1
-         AND hash IN (SELECT sha256(convert_to(url, 'UTF8')) FROM unnest($3::text[]) AS given (url)) RETURNING key`,
-        [this.options.name, this.options.worker, urls.map(({ url }) => url)],
-      );
-      await this.#count(client, rows, { waiting: 1 });
-    });
-  }
-
   renew(): Promise<number> {
     return this.#change(async (client) => {
       await this.#renew(client);
@@ -123,7 +112,12 @@ class PostgresQueue implements UrlQueue {
            FOR UPDATE SKIP LOCKED) RETURNING worker`,
         [this.options.name],
       );
-      return rows.length === 0 ? 0 : this.#leave(client, rows.map((row) => row.worker));
+      return rows.length === 0
+        ? 0
+        : this.#leave(
+            client,
+            rows.map((row) => row.worker),
+          );
     });
   }
 
@@ -187,7 +181,11 @@ class PostgresQueue implements UrlQueue {
   }
 
   /** Adds `change` to the counts of each row's key. Keys are taken in order, so that two workers do not wait for each other. */
-  async #count(client: PoolClient, rows: readonly { readonly key: string }[], change: Partial<QueueCounts>): Promise<void> {
+  async #count(
+    client: PoolClient,
+    rows: readonly { readonly key: string }[],
+    change: Partial<QueueCounts>,
+  ): Promise<void> {
     if (rows.length === 0) return;
     const times = new Map<string, number>();
     for (const { key } of rows) times.set(key, (times.get(key) ?? 0) + 1);

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
-import { noCounts } from "./rowCounts.js";
 import { redisScripts } from "./redisScripts.js";
+import { noCounts } from "./rowCounts.js";
 import type {
   BeginOptions,
   FinishedUrl,
@@ -61,10 +61,6 @@ class RedisQueue implements UrlQueue {
     await this.#run("finish", ...urls.flatMap(({ url, key, outcome }) => [url, key, outcome]));
   }
 
-  async giveBack(urls: readonly QueuedUrl[]): Promise<void> {
-    await this.#run("giveBack", this.#worker, ...urls.flatMap(({ url, key }) => [url, key]));
-  }
-
   async renew(): Promise<number> {
     return Number(await this.#run("renew", this.#worker, this.#leaseMs));
   }
@@ -79,10 +75,12 @@ class RedisQueue implements UrlQueue {
     const columns = await Promise.all(COUNTS.map((name) => this.client.hgetall(`${this.#prefix}count:${name}`)));
     const of = (name: CountName, key: string): number => Number(columns[COUNTS.indexOf(name)][key] ?? 0);
     return Object.keys(columns[0])
-      .map((key): KeyCounts => ({
-        ...noCounts(key),
-        ...Object.fromEntries(COUNTS.map((name) => [name, of(name, key)])),
-      }))
+      .map(
+        (key): KeyCounts => ({
+          ...noCounts(key),
+          ...Object.fromEntries(COUNTS.map((name) => [name, of(name, key)])),
+        }),
+      )
       .sort((a, b) => leftOf(b) - leftOf(a))
       .slice(0, count);
   }

@@ -85,12 +85,6 @@ for i = 1, #ARGV, 3 do
   end
 end
 return 0`,
-  /** ARGV: worker, url, key, … */
-  giveBack: `${SHARED}
-for i = 2, #ARGV, 2 do
-  if redis.call('HDEL', p .. 'out:' .. ARGV[1], ARGV[i]) == 1 then wait(ARGV[i], ARGV[i + 1]) end
-end
-return 0`,
   /** ARGV: worker, lease in ms. */
   renew: `${SHARED}
 local t = now()

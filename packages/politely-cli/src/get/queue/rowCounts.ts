@@ -5,7 +5,7 @@ export function countsOf(row: unknown): KeyCounts {
   const fields = Object(row) as Record<string, unknown>;
   const number = (name: string): number => Number(fields[name] ?? 0);
   return {
-    key: String(fields.key ?? ""),
+    key: typeof fields.key === "string" ? fields.key : "",
     total: number("total"),
     waiting: number("waiting"),
     fetched: number("fetched"),

@@ -34,6 +34,8 @@ class SqliteQueue implements UrlQueue {
   readonly #isOwn: boolean;
   /** Which opening this is, of a file of our own. */
   #run = 0;
+  /** Of a file of our own: what is out, by key. Only keys that have something out. */
+  readonly #claimed = new Map<string, { lastId: number; out: number }>();
 
   constructor(
     readonly database: SqliteDatabase,
@@ -84,10 +86,11 @@ class SqliteQueue implements UrlQueue {
   }
 
   claim(key: string, count: number): Promise<readonly string[]> {
+    if (this.#isOwn) return whenFree(() => this.#claimOwn(key, count));
     return this.#change(() => {
-      const rows = this.#sql.next.all(this.#list, key, count) as { readonly id: number; readonly url: string }[];
+      const rows = this.#sql.next.all(this.#list, key, 0, count) as IdRow[];
       if (rows.length === 0) return [];
-      if (!this.#isOwn) this.#sql.renew.run(this.#list, this.#worker, machineMs() + this.#leaseMs);
+      this.#sql.renew.run(this.#list, this.#worker, machineMs() + this.#leaseMs);
       this.#sql.take.run(this.#worker, JSON.stringify(rows.map(({ id }) => id)));
       this.#sql.addCounts.run(this.#list, JSON.stringify([{ ...noCounts(key), waiting: -rows.length }]));
       return rows.map(({ url }) => url);
@@ -100,13 +103,6 @@ class SqliteQueue implements UrlQueue {
         const some = urls.filter((each) => each.outcome === outcome);
         if (some.length > 0) this.#move(some, { to: state[outcome], counted: outcome });
       }
-    });
-  }
-
-  giveBack(urls: readonly QueuedUrl[]): Promise<void> {
-    return this.#change(() => {
-      const rows = JSON.stringify(urls.map(({ url }) => url));
-      this.#wait(this.#sql.heldUrls.all(this.#list, this.#worker, rows));
     });
   }
 
@@ -134,9 +130,29 @@ class SqliteQueue implements UrlQueue {
   }
 
   close(): Promise<void> {
+    this.#claimed.clear();
     return this.#change(() => {
       this.#leave(this.#worker);
     });
+  }
+
+  /** Nobody else takes from the list, so it need not be written down who has what. */
+  #claimOwn(key: string, count: number): readonly string[] {
+    const claimed = this.#claimed.get(key) ?? { lastId: 0, out: 0 };
+    const rows = this.#sql.next.all(this.#list, key, claimed.lastId, count) as IdRow[];
+    if (rows.length === 0) return [];
+    claimed.lastId = rows[rows.length - 1].id;
+    claimed.out += rows.length;
+    this.#claimed.set(key, claimed);
+    return rows.map(({ url }) => url);
+  }
+
+  /** Once all that was claimed of a key is finished, the list itself says what is left. */
+  #settle(key: string, count: number): void {
+    const claimed = this.#claimed.get(key);
+    if (claimed === undefined) return;
+    claimed.out -= count;
+    if (claimed.out <= 0) this.#claimed.delete(key);
   }
 
   #change<Result>(work: () => Result): Promise<Result> {
@@ -146,7 +162,9 @@ class SqliteQueue implements UrlQueue {
   /** Moves URLs that wait or are out into a final state, and keeps the counts. */
   #move(urls: readonly QueuedUrl[], { to, counted }: { to: number; counted: "fetched" | "refused" | "failed" }): void {
     const rows = JSON.stringify(urls.map(({ url }) => url));
-    const changes = (this.#sql.openByKey.all(this.#list, rows) as OpenRow[]).map(({ key, waiting, open }) => ({
+    const found = this.#sql.openByKey.all(this.#list, rows) as OpenRow[];
+    for (const { key, open } of found) this.#settle(key, open);
+    const changes = found.map(({ key, waiting, open }) => ({
       ...noCounts(key),
       waiting: -waiting,
       [counted]: open,
@@ -172,6 +190,11 @@ class SqliteQueue implements UrlQueue {
     const changes = [...counts].map(([key, waiting]) => ({ ...noCounts(key), waiting }));
     this.#sql.addCounts.run(this.#list, JSON.stringify(changes));
   }
+}
+
+interface IdRow {
+  readonly id: number;
+  readonly url: string;
 }
 
 interface NewRow {

@@ -20,7 +20,6 @@ export interface SqliteStatements {
   readonly openByKey: SqliteStatement;
   readonly close: SqliteStatement;
   readonly held: SqliteStatement;
-  readonly heldUrls: SqliteStatement;
   readonly release: SqliteStatement;
   readonly renew: SqliteStatement;
   readonly deadWorkers: SqliteStatement;
@@ -69,7 +68,7 @@ export function prepareSqlite(database: SqliteDatabase): SqliteStatements {
     dropCounts: "DELETE FROM get_keys WHERE list = ?",
     recount: `INSERT INTO get_keys ${COUNTED} WHERE list = ? AND run = ? GROUP BY list, key`,
     keys: "SELECT key FROM get_keys WHERE list = ? AND waiting > 0 AND key > ? ORDER BY key LIMIT ?",
-    next: "SELECT id, url FROM get_urls WHERE list = ? AND key = ? AND state = 0 ORDER BY id LIMIT ?",
+    next: "SELECT id, url FROM get_urls WHERE list = ? AND key = ? AND state = 0 AND id > ? ORDER BY id LIMIT ?",
     take: `UPDATE get_urls SET state = 1, worker = ? WHERE id ${among}`,
     addCounts: `INSERT INTO get_keys (list, key, ${COUNTS.join(", ")})
       SELECT ?1, ${["key", ...COUNTS].map(field).join(", ")} FROM json_each(?2) WHERE true
@@ -78,7 +77,6 @@ export function prepareSqlite(database: SqliteDatabase): SqliteStatements {
       WHERE list = ? AND url ${among} AND state IN (0, 1) GROUP BY key`,
     close: `UPDATE get_urls SET state = ?, worker = NULL WHERE list = ? AND url ${among} AND state IN (0, 1)`,
     held: "SELECT id, key FROM get_urls WHERE list = ? AND worker = ? AND state = 1",
-    heldUrls: `SELECT id, key FROM get_urls WHERE list = ? AND worker = ? AND state = 1 AND url ${among}`,
     release: `UPDATE get_urls SET state = 0, worker = NULL WHERE id ${among}`,
     renew: `INSERT INTO get_workers (list, worker, until_ms) VALUES (?, ?, ?)
       ON CONFLICT (list, worker) DO UPDATE SET until_ms = excluded.until_ms`,

@@ -49,8 +49,6 @@ export interface UrlQueue {
   claim(key: string, count: number): Promise<readonly string[]>;
   /** Finishes URLs, whoever holds them. Those that are finished or not on the list stay as they are. */
   finish(urls: readonly FinishedUrl[]): Promise<void>;
-  /** Hands URLs of this worker back, unfinished: they wait again. */
-  giveBack(urls: readonly QueuedUrl[]): Promise<void>;
   /** Makes the lease of this worker longer, and lets the URLs of dead workers wait again. Resolves to how many those were. */
   renew(): Promise<number>;
   counts(): Promise<QueueCounts>;

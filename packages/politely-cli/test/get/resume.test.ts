@@ -1,0 +1,95 @@
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { startGet } from "./child.js";
+import { Place } from "./place.js";
+import { pages, startSite } from "./site.js";
+
+const perWindow = 250;
+const windowMs = 3_000;
+
+it("goes on after kill -9 without asking for a finished URL again, and without forgetting what it owes", async () => {
+  using place = new Place();
+  await using site = await startSite({ delayMs: 5 });
+  place.file("list.txt", pages(site, 500).join("\n"));
+  const limits = { window: { count: perWindow, per: windowMs } };
+  place.file("politely.json", JSON.stringify({ hosts: { "127.0.0.1": limits } }));
+  const args = ["list.txt", "-o", "out", "--no-robots"];
+
+  const first = startGet(place.path, args);
+  await site.until(150);
+  first.child.kill("SIGKILL");
+  await first.ended;
+  const finished = place.index().map(({ url }) => new URL(url).pathname);
+  const before = site.counts();
+  expect(finished.length).toBeGreaterThan(0);
+  expect(finished.length).toBeLessThan(500);
+  // Somebody was in the middle of a line.
+  appendFileSync(join(place.path, "out/index.jsonl"), '{"url":"http://127.0.0.1/torn');
+
+  const { code, stderr } = await startGet(place.path, args).ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  const after = site.counts();
+  expect(finished.filter((path) => after.get(path) !== before.get(path))).toEqual([]);
+  expect(after.size).toBe(500);
+  const lines = place.index();
+  expect(lines).toHaveLength(500);
+  expect(new Set(lines.map(({ url }) => url)).size).toBe(500);
+  for (const { file = "", url } of lines.slice(0, 20))
+    expect(place.read(`out/${file}`)).toBe(`page ${new URL(url).pathname}`);
+  // The instants of the store reach this process a moment later, and not all of them after the same moment.
+  const starts = lines.map(({ startedAtMs = 0 }) => startedAtMs);
+  expect(mostWithin(starts, windowMs - 100)).toBeLessThanOrEqual(perWindow);
+});
+
+it("finishes what is in flight at the first Ctrl-C, says what is left, and goes on with the same command", async () => {
+  using place = new Place();
+  await using site = await startSite({ delayMs: 200 });
+  place.file("list.txt", pages(site, 60).join("\n"));
+  const args = ["list.txt", "--no-robots", "--concurrency", "4"];
+  const first = startGet(place.path, args);
+  await site.until(6);
+  first.child.kill("SIGINT");
+  const { code, stderr } = await first.ended;
+  expect(code).toBe(1);
+  const lines = place.index("politely-out");
+  expect(stderr).toContain(`${60 - lines.length} of 60 left; run the same command again`);
+  // Everything the site was asked for was also finished.
+  expect(lines).toHaveLength(site.seen.length);
+  expect((await startGet(place.path, args).ended).code).toBe(0);
+  expect(site.seen).toHaveLength(60);
+});
+
+it("stops at once at the second Ctrl-C, and goes on with the same command", async () => {
+  using place = new Place();
+  await using site = await startSite({
+    answer: (request) => request.url === "/p/3.html" && site.counts().get("/p/3.html") === 1,
+  });
+  place.file("list.txt", pages(site, 5).join("\n"));
+  const args = ["list.txt", "--no-robots"];
+  const first = startGet(place.path, args);
+  await site.until(5);
+  first.child.kill("SIGINT");
+  const isOver = await Promise.race([
+    first.ended.then(() => true),
+    new Promise((r) => setTimeout(() => r(false), 500)),
+  ]);
+  expect(isOver).toBe(false);
+  first.child.kill("SIGINT");
+  const { code, stderr } = await first.ended;
+  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("1 of 5 left") as string });
+  expect((await startGet(place.path, args).ended).code).toBe(0);
+  expect(Object.fromEntries(site.counts())).toMatchObject({ "/p/3.html": 2, "/p/4.html": 1 });
+});
+
+/** The most of these instants that lie within `spanMs`. */
+function mostWithin(times: readonly number[], spanMs: number): number {
+  const sorted = times.toSorted((a, b) => a - b);
+  let from = 0;
+  let most = 0;
+  for (const [index, time] of sorted.entries()) {
+    while (time - sorted[from] >= spanMs) from += 1;
+    most = Math.max(most, index - from + 1);
+  }
+  return most;
+}
