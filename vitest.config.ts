@@ -1,12 +1,31 @@
 import { defineConfig } from "vitest/config";
 
+/** Tests that start servers and processes, or speak through real sockets: one file at a time, so that none waits for another's processor. */
+const apart = [
+  "packages/politely/test/servers/**/*.test.ts",
+  "packages/politely/test/fleet/**/*.test.ts",
+  "packages/politely/test/stores/**/*.test.ts",
+  "packages/politely/test/http/**/*.test.ts",
+  "packages/politely-cli/test/{get,view,demo}/**/*.test.ts",
+];
+
 export default defineConfig({
   test: {
-    include: ["packages/*/test/**/*.test.ts"],
     // Nothing sleeps, but a property plays hours of virtual time many times over.
     testTimeout: 60_000,
-    // Many tests wait for servers and processes: a core is not busy with one of them.
-    maxWorkers: "100%",
     coverage: { include: ["packages/*/src/**"], reporter: ["text-summary", "html"] },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "here",
+          include: ["packages/*/test/**/*.test.ts"],
+          exclude: ["**/node_modules/**", ...apart],
+          maxWorkers: "100%",
+          sequence: { groupOrder: 0 },
+        },
+      },
+      { extends: true, test: { name: "apart", include: apart, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+    ],
   },
 });
