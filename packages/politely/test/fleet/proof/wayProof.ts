@@ -8,7 +8,7 @@ import { type Book, policyOf, violationsOf } from "./numbers.js";
 import type { ServedPlace } from "./places.js";
 
 /** Three times the patience with one answer, the pauses between, and what a busy machine adds. */
-const toldWithinMs = 3 * 1_500 + 200 + 5_000;
+const toldWithinMs = 3 * 1_500 + 200 + 10_000;
 
 /** What one member of the fleet knows it was granted, and what it never heard of. */
 interface Tally {
@@ -54,9 +54,9 @@ export function wayProof(ground: () => Ground & { readonly place: ServedPlace<un
     const granted = sumOf("granted");
     judges.send("judge", "look");
     const [{ starts: counted }] = await comes(judges, "looked");
-    // Whatever was never heard of was granted or given back at most once, and everything else exactly once.
+    // Whatever was never heard of was granted or given back at most once, and nothing was granted twice. What is given back may go on counting.
     expect(Number(counted)).toBeGreaterThanOrEqual(granted - sumOf("back") - sumOf("unheardBack"));
-    expect(Number(counted)).toBeLessThanOrEqual(granted - sumOf("back") + sumOf("unheard"));
+    expect(Number(counted)).toBeLessThanOrEqual(granted + sumOf("unheard"));
     expect(starts.length).toBeLessThanOrEqual(granted);
     await judges.finish(comesWithinMs);
   });
