@@ -1,11 +1,6 @@
 import type { Duration, Limits, Rate } from "politely";
+import { durationMs, type RateParts, rateParts, unitMs } from "../policy/rateParts.js";
 import { countText, durationText } from "../words.js";
-
-/** A rate taken apart. */
-interface RateParts {
-  readonly count: number;
-  readonly perMs: number;
-}
 
 /** What every host has that is not given something else. The library fills in the same. */
 export const standing = { backoff: "linear", cooldown: "60s", maxQueue: 100_000, maxHold: "10min" } as const;
@@ -28,13 +23,6 @@ export function hostWords(limits: Limits): readonly string[] {
   const untold = Object.entries(standing).filter(([name]) => limits[name as keyof Limits] === undefined);
   const defaults = otherWords(Object.fromEntries(untold) as Limits).map((words) => `${words}, by default`);
   return [...limitWords(limits), ...defaults];
-}
-
-/** The length of a valid duration in milliseconds. */
-export function durationMs(duration: Duration): number {
-  if (typeof duration === "number") return duration;
-  const [, count, unit] = /^(\S*?) ?([a-z]+)$/.exec(duration) ?? [];
-  return Number(count) * unitMs(unit);
 }
 
 function paceWords({ minDelay = 0, rate, burst = 1, window, quota, concurrency, adaptive }: Limits): readonly string[] {
@@ -158,17 +146,4 @@ function spanText(ms: number): string {
   const told = parts.reduce((sum, [, count, unit]) => sum + Number(count.replaceAll(",", "")) * unitMs(unit), 0);
   if (Math.abs(told - ms) < 1e-9 * ms || ms === 0) return text;
   return ms >= 1_000 ? `${ms / 1_000} s` : `${ms} ms`;
-}
-
-function rateParts(rate: Rate): RateParts {
-  if (typeof rate === "object") return { count: rate.count, perMs: durationMs(rate.per) };
-  const [, count, times, unit] = /^(\S+?) ?\/ ?([\d.]\S*?)? ?([a-z]+)$/.exec(rate) ?? [];
-  return { count: Number(count), perMs: Number(times ?? 1) * unitMs(unit) };
-}
-
-/** The units of a duration and the longer words that a rate may have instead. */
-function unitMs(unit: string): number {
-  if (unit === "ms") return 1;
-  const size = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit[0] as "s" | "m" | "h" | "d"];
-  return size;
 }

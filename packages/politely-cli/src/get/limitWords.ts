@@ -1,5 +1,6 @@
 import type { Limits, PolicyInput, Rate } from "politely";
 import { findPreset } from "politely/presets";
+import { durationMs, rateParts } from "../policy/rateParts.js";
 
 /** What limits say, for people and as a number. */
 export interface LimitWords {
@@ -9,20 +10,7 @@ export interface LimitWords {
   readonly perSec?: number;
 }
 
-const UNITS_MS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  sec: 1_000,
-  second: 1_000,
-  m: 60_000,
-  min: 60_000,
-  minute: 60_000,
-  h: 3_600_000,
-  hour: 3_600_000,
-  d: 86_400_000,
-  day: 86_400_000,
-};
-const MONTH_MS = 30 * 86_400_000;
+const QUOTAS_MS = { hour: 3_600_000, day: 86_400_000, month: 30 * 86_400_000 } as const;
 
 /** The limits of a host in words. `origin` is where they come from, as `explain` names it: `"hosts.example.com"`, `"presets.arxiv"`, `"default"`. */
 export function limitWords(policy: PolicyInput, origin: string): LimitWords {
@@ -40,7 +28,7 @@ export function limitWords(policy: PolicyInput, origin: string): LimitWords {
   const speeds = [
     minDelay === undefined || durationMs(minDelay) === 0 ? [] : [1_000 / durationMs(minDelay)],
     [...(rate === undefined ? [] : [rate]), ...windows].map(speedOf),
-    quota === undefined ? [] : [(quota.count * 1_000) / (quota.per === "month" ? MONTH_MS : UNITS_MS[quota.per])],
+    quota === undefined ? [] : [(quota.count * 1_000) / QUOTAS_MS[quota.per]],
   ].flat();
   const perSec = Math.min(...speeds);
   return {
@@ -67,14 +55,6 @@ function durationWord(duration: number | string): string {
 }
 
 function speedOf(rate: Rate): number {
-  if (typeof rate !== "string") return (rate.count * 1_000) / durationMs(rate.per);
-  const [count, per] = rate.split("/");
-  return (Number(count) * 1_000) / durationMs(per.trim());
-}
-
-/** `"3s"`, `"min"`, `200`: in milliseconds; NaN for what is none. */
-function durationMs(duration: number | string): number {
-  if (typeof duration === "number") return duration;
-  const [, count, unit] = /^([\d.]*)\s*([a-z]+)$/i.exec(duration.trim()) ?? [];
-  return (count === "" ? 1 : Number(count)) * (UNITS_MS[unit] ?? Number.NaN);
+  const { count, perMs } = rateParts(rate);
+  return (count * 1_000) / perMs;
 }

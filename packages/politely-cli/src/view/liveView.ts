@@ -1,14 +1,11 @@
-import type { IndexLine } from "../get/indexLine.js";
 import type { GetObserver, GetProgress, GetSummary } from "../get/observer.js";
 import type { Io } from "../io.js";
-import { Eta } from "./eta.js";
-import { HostBoard } from "./hostBoard.js";
+import { FollowingView } from "./followingView.js";
 import { type LiveSnapshot, liveLines, OTHER_ROWS } from "./liveLines.js";
 import { sizeOf, stderrLook } from "./look.js";
-import { RateMeter } from "./rateMeter.js";
 import { Screen } from "./screen.js";
 import { summaryLines } from "./summaryLines.js";
-import { machineTicker, type Ticker } from "./ticker.js";
+import type { Ticker } from "./ticker.js";
 import { safeText } from "./width.js";
 
 /** A new picture at most so often: ten a second. */
@@ -19,43 +16,22 @@ const MAX_BARS = 20;
 const ROWS_KEPT = 3;
 
 /** Draws a run on the terminal at stderr: bars for its hosts, the total, log lines above; at the end the summary in their place. */
-export class LiveView implements GetObserver {
-  readonly #io: Io;
-  readonly #ticker: Ticker;
+export class LiveView extends FollowingView implements GetObserver {
   readonly #screen: Screen;
-  readonly #board = new HostBoard();
-  readonly #meter = new RateMeter();
-  readonly #eta: Eta;
   #progress: GetProgress | undefined;
   #stopTicking: (() => void) | undefined;
   readonly #onContinue = (): void => this.#screen.keep();
 
-  constructor(io: Io, ticker: Ticker = machineTicker) {
-    this.#io = io;
-    this.#ticker = ticker;
+  constructor(io: Io, ticker?: Ticker) {
+    super(io, ticker);
     this.#screen = new Screen(io.stderr, () => sizeOf(io));
-    this.#eta = new Eta(() => ticker.nowMs());
   }
-
-  listed(): void {}
 
   begin(progress: GetProgress): void {
     this.#progress = progress;
     // After Ctrl-Z and `fg` the shell has written below the picture.
     process.on("SIGCONT", this.#onContinue);
-    this.#stopTicking ??= this.#ticker.every(FRAME_MS, () => this.#draw());
-  }
-
-  started(key: string): void {
-    this.#board.started(key, this.#ticker.nowMs());
-  }
-
-  finished(result: IndexLine): void {
-    if (result.status !== undefined) this.#eta.took(result.tookMs);
-  }
-
-  cooling(key: string, untilMs: number): void {
-    this.#board.cooling(key, untilMs, this.#ticker.nowMs());
+    this.#stopTicking ??= this.ticker.every(FRAME_MS, () => this.#draw());
   }
 
   log(line: string): void {
@@ -69,22 +45,22 @@ export class LiveView implements GetObserver {
     this.#stopTicking?.();
     this.#progress = undefined;
     this.#screen.clear();
-    this.#io.stderr.write(`${summaryLines(summary, stderrLook(this.#io)).join("\n")}\n`);
+    this.io.stderr.write(`${summaryLines(summary, stderrLook(this.io)).join("\n")}\n`);
   }
 
   #draw(): void {
     const progress = this.#progress;
     if (progress === undefined) return;
-    const { columns, rows } = sizeOf(this.#io);
-    this.#eta.work(progress);
+    const { columns, rows } = sizeOf(this.io);
+    this.eta.work(progress);
     const snapshot = this.#snapshot(progress, Math.max(0, Math.min(MAX_BARS, rows - OTHER_ROWS - ROWS_KEPT)));
     // The last column stays free: some terminals wrap when it is written.
-    this.#screen.draw(liveLines(snapshot, { ...stderrLook(this.#io), columns: Math.max(1, columns - 1) }));
+    this.#screen.draw(liveLines(snapshot, { ...stderrLook(this.io), columns: Math.max(1, columns - 1) }));
   }
 
   #snapshot(progress: GetProgress, bars: number): LiveSnapshot {
-    const nowMs = this.#ticker.nowMs();
-    const { hosts, more } = this.#board.show(progress, bars, nowMs);
+    const nowMs = this.ticker.nowMs();
+    const { hosts, more } = this.board.show(progress, bars, nowMs);
     return {
       total: progress.total,
       done: progress.done,
@@ -92,8 +68,8 @@ export class LiveView implements GetObserver {
       inFlight: progress.inFlight,
       bytes: progress.bytes,
       isStopping: progress.isStopping,
-      startsPerSec: this.#meter.look(nowMs, progress.starts),
-      leftMs: this.#eta.leftMs(progress, this.#board.paces(hosts), this.#board.coolingHosts(nowMs)),
+      startsPerSec: this.meter.look(nowMs, progress.starts),
+      leftMs: this.eta.leftMs(progress, this.board.paces(hosts), this.board.coolingHosts(nowMs)),
       hosts,
       moreHosts: more,
     };

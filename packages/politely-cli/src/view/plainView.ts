@@ -1,14 +1,9 @@
-import type { IndexLine } from "../get/indexLine.js";
 import type { GetObserver, GetProgress, GetSummary } from "../get/observer.js";
-import type { Io } from "../io.js";
 import { countText, durationText } from "../words.js";
 import { bytesText, percentText, rateText } from "./amounts.js";
-import { Eta } from "./eta.js";
-import { HostBoard } from "./hostBoard.js";
+import { FollowingView } from "./followingView.js";
 import { stderrLook } from "./look.js";
-import { RateMeter } from "./rateMeter.js";
 import { summaryLines } from "./summaryLines.js";
-import { machineTicker, type Ticker } from "./ticker.js";
 import { safeText } from "./width.js";
 
 /** A line so often. */
@@ -21,61 +16,36 @@ const HOSTS = 20;
 const FILE_COLUMNS = 160;
 
 /** Tells on stderr how a run goes, without a terminal: log lines as they come, how far it is every five seconds, the summary at the end. */
-export class PlainView implements GetObserver {
-  readonly #io: Io;
-  readonly #ticker: Ticker;
-  readonly #board = new HostBoard();
-  readonly #meter = new RateMeter();
-  readonly #eta: Eta;
+export class PlainView extends FollowingView implements GetObserver {
   #startsPerSec = 0;
   readonly #stops: (() => void)[] = [];
 
-  constructor(io: Io, ticker: Ticker = machineTicker) {
-    this.#io = io;
-    this.#ticker = ticker;
-    this.#eta = new Eta(() => ticker.nowMs());
-  }
-
-  listed(): void {}
-
   begin(progress: GetProgress): void {
-    this.#stops.push(this.#ticker.every(LOOK_MS, () => this.#look(progress)));
-    this.#stops.push(this.#ticker.every(LINE_MS, () => this.#line(progress)));
-  }
-
-  started(key: string): void {
-    this.#board.started(key, this.#ticker.nowMs());
-  }
-
-  finished(result: IndexLine): void {
-    if (result.status !== undefined) this.#eta.took(result.tookMs);
-  }
-
-  cooling(key: string, untilMs: number): void {
-    this.#board.cooling(key, untilMs, this.#ticker.nowMs());
+    this.#stops.push(this.ticker.every(LOOK_MS, () => this.#look(progress)));
+    this.#stops.push(this.ticker.every(LINE_MS, () => this.#line(progress)));
   }
 
   log(line: string): void {
-    this.#io.stderr.write(`${safeText(line)}\n`);
+    this.io.stderr.write(`${safeText(line)}\n`);
   }
 
   end(summary: GetSummary): void {
     for (const stop of this.#stops) stop();
-    const look = { ...stderrLook(this.#io), columns: FILE_COLUMNS };
-    this.#io.stderr.write(`${summaryLines(summary, look).join("\n")}\n`);
+    const look = { ...stderrLook(this.io), columns: FILE_COLUMNS };
+    this.io.stderr.write(`${summaryLines(summary, look).join("\n")}\n`);
   }
 
   #look(progress: GetProgress): void {
-    this.#startsPerSec = this.#meter.look(this.#ticker.nowMs(), progress.starts);
-    this.#eta.work(progress);
+    this.#startsPerSec = this.meter.look(this.ticker.nowMs(), progress.starts);
+    this.eta.work(progress);
   }
 
   #line(progress: GetProgress): void {
-    const nowMs = this.#ticker.nowMs();
-    const { hosts } = this.#board.show(progress, HOSTS, nowMs);
-    const cooling = [...this.#board.coolingHosts(nowMs)];
-    const leftMs = this.#eta.leftMs(progress, this.#board.paces(hosts), cooling);
-    this.#io.stderr.write(
+    const nowMs = this.ticker.nowMs();
+    const { hosts } = this.board.show(progress, HOSTS, nowMs);
+    const cooling = [...this.board.coolingHosts(nowMs)];
+    const leftMs = this.eta.leftMs(progress, this.board.paces(hosts), cooling);
+    this.io.stderr.write(
       `${progressLine(progress, { startsPerSec: this.#startsPerSec, leftMs, coolingCount: cooling.length })}\n`,
     );
   }

@@ -6,7 +6,8 @@ import { VirtualClock } from "politely/testing";
 import { describe, expect, it } from "vitest";
 import { seeded } from "../../../politely/test/laws/seeded.js";
 import { ruleFinder } from "../../src/check/findRule.js";
-import { durationMs, standing } from "../../src/check/limitWords.js";
+import { standing } from "../../src/check/limitWords.js";
+import { durationMs } from "../../src/policy/rateParts.js";
 import { treatmentOf } from "./engine.js";
 
 /** Limits that behave differently from one another, so that a wrong rule shows. */

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { type Duration, type Limits, loadPolicy, type Rate } from "politely";
 import { expect, it } from "vitest";
 import { seeded } from "../../../politely/test/laws/seeded.js";
-import { durationMs, hostWords, limitWords } from "../../src/check/limitWords.js";
+import { hostWords, limitWords } from "../../src/check/limitWords.js";
+import { durationMs } from "../../src/policy/rateParts.js";
 
 const cases: readonly (readonly [limits: Limits, words: readonly string[]])[] = [
   [{}, ["no limit on the pace"]],

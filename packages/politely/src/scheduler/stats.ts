@@ -158,12 +158,7 @@ export class Snapshot implements Stats {
       waiting: this.waiting,
       cooldown_ms: this.cooldownMs,
       tokens: this.tokens ?? null,
-      windows: this.windows.map(({ calls, remaining, periodMs, nextFreeMs }) => ({
-        calls,
-        remaining,
-        period_ms: periodMs,
-        next_free_ms: nextFreeMs,
-      })),
+      windows: this.windows.map(windowJson),
       asked: this.asked,
       granted: this.granted,
       refused: this.refused,
@@ -174,4 +169,9 @@ export class Snapshot implements Stats {
       ...(this.foldedHosts === undefined ? {} : { folded_hosts: this.foldedHosts }),
     };
   }
+}
+
+/** A window with the names that statistics have in JSON. */
+export function windowJson({ calls, remaining, periodMs, nextFreeMs }: WindowStats): Record<string, number> {
+  return { calls, remaining, period_ms: periodMs, next_free_ms: nextFreeMs };
 }

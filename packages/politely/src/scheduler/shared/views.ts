@@ -4,6 +4,7 @@ import type { Cause, FleetStats, Stats, WindowStats } from "../../observe/types.
 import type { Demand } from "../demand.js";
 import type { Engine } from "../engine.js";
 import { describeCause, keyName } from "../forecast.js";
+import { windowJson } from "../stats.js";
 import type { Plan } from "./plan.js";
 import { pauseEndUs, readStop } from "./stopWords.js";
 
@@ -130,12 +131,7 @@ class FleetSnapshot implements FleetStats {
       waiting: this.waiting,
       cooldown_ms: this.cooldownMs,
       tokens: this.tokens ?? null,
-      windows: this.windows.map(({ calls, remaining, periodMs, nextFreeMs }) => ({
-        calls,
-        remaining,
-        period_ms: periodMs,
-        next_free_ms: nextFreeMs,
-      })),
+      windows: this.windows.map(windowJson),
     };
   }
 }
