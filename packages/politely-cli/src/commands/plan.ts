@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import type { AddCommand } from "../main.js";
-import { durationMs } from "../plan/pace.js";
 import { type PlanRequest, runPlan } from "../plan/runPlan.js";
+import { durationMs } from "../policy/rateParts.js";
 
 const EXAMPLES = `
 Examples:

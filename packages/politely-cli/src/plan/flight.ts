@@ -1,5 +1,5 @@
 import type { Limits, Permit } from "politely";
-import { durationMs } from "./pace.js";
+import { durationMs } from "../policy/rateParts.js";
 
 /** When the library takes back a place by itself, if the policy does not say. */
 const MAX_HOLD_MS = 600_000;

@@ -1,22 +1,7 @@
-import type { Duration, Limits, Rate } from "politely";
+import type { Limits, Rate } from "politely";
+import { durationMs, rateParts } from "../policy/rateParts.js";
 
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const PERIOD_S = { hour: 3_600, day: 86_400, month: 30 * 86_400 } as const;
-
-/** A duration of a policy that was found valid, in milliseconds. */
-export function durationMs(duration: Duration): number {
-  if (typeof duration === "number") return duration;
-  const [, amount, unit] = /^(.*?) ?([a-z]+)$/.exec(duration) ?? [];
-  return Number(amount) * unitMs(unit);
-}
-
-/** A rate of a policy that was found valid. */
-export function readPace(rate: Rate): { readonly count: number; readonly perMs: number } {
-  if (typeof rate !== "string") return { count: rate.count, perMs: durationMs(rate.per) };
-  const [count, per = "s"] = rate.split("/", 2).map((part) => part.trim());
-  const [, times, unit] = /^(.*?) ?([a-z]+)$/.exec(per) ?? [];
-  return { count: Number(count), perMs: (times === "" ? 1 : Number(times)) * unitMs(unit) };
-}
 
 /**
  * The same limits, each of them with room for one more request a second.
@@ -54,7 +39,7 @@ export function longRunGapMs(limits: Limits, latencyMs: number): number {
     minDelay === undefined ? 0 : durationMs(minDelay) + answerMs,
     quota === undefined ? 0 : (PERIOD_S[quota.per] * 1_000) / quota.count,
     concurrency === undefined ? 0 : latencyMs / concurrency,
-    ...rates.map(readPace).map(({ count, perMs }) => perMs / count),
+    ...rates.map(rateParts).map(({ count, perMs }) => perMs / count),
   );
 }
 
@@ -70,16 +55,12 @@ function shorterGap(gapMs: number): number {
 
 /** Rounded to a millionth, so that the bucket can count it in whole numbers. */
 function faster(rate: Rate): Rate {
-  const { count, perMs } = readPace(rate);
+  const { count, perMs } = rateParts(rate);
   // Per second, whatever it was per: the rate is what matters, and a bucket keeps its burst.
   return { count: Math.round(((count * 1_000) / perMs + 1) * 1e6) / 1e6, per: 1_000 };
 }
 
 function wider(window: Rate): Rate {
-  const { count, perMs } = readPace(window);
+  const { count, perMs } = rateParts(window);
   return { count: count + Math.max(1, Math.round(perMs / 1_000)), per: perMs };
-}
-
-function unitMs(unit: string | undefined): number {
-  return unit === "ms" ? 1 : UNIT_MS[unit?.[0] ?? "s"];
 }

@@ -1,6 +1,6 @@
 import type { Duration, Limits, PolicyInput } from "politely";
+import { durationMs } from "../policy/rateParts.js";
 import { type Assumptions, type Curve, NONE, planAlone } from "./alone.js";
-import { durationMs } from "./pace.js";
 import { peakInFlight } from "./peakInFlight.js";
 import type { Binding, HostPlan, PlanOptions, PlanProgress } from "./plan.js";
 import { EXEMPT, type HostRule, Rules } from "./rules.js";
