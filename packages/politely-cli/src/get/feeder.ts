@@ -38,6 +38,8 @@ export interface FeederOptions {
   begin(url: string, lane: Lane): void;
   /** Prepares what was taken from the list, before any of it begins. */
   taken(urls: readonly string[]): void;
+  /** Resolves once the list knows how everything ended that has ended. */
+  settled(): Promise<void>;
   /** Cannot go on. */
   failed(error: unknown): void;
 }
@@ -176,6 +178,8 @@ export class Feeder {
     const { queue, isShared } = this.options;
     if ((await queue.keys("", 1)).length > 0) return false;
     if (!isShared) return true;
+    // Else what has just ended would be given back as if it had not, and asked for again by somebody else.
+    await this.options.settled();
     // What is out under our name although nothing is under way here got lost with an answer of the store.
     await queue.close();
     await queue.renew();

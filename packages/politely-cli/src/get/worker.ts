@@ -82,6 +82,7 @@ export class Worker {
       concurrency,
       begin: (url, lane) => this.#begin(url, lane),
       taken: (urls) => this.#taken(urls),
+      settled: () => this.#settled(),
       failed,
     });
   }
@@ -107,8 +108,7 @@ export class Worker {
       clearInterval(renewing);
       io.interrupted.removeEventListener("abort", interrupt);
       io.stopped.removeEventListener("abort", stop);
-      await Promise.all(this.#tasks);
-      await this.#recorder.flush();
+      await this.#settled();
       await this.#limiter.close();
       unsubscribe();
       await this.#transport.destroy();
@@ -132,6 +132,12 @@ export class Worker {
     if (left > 0) throw new WorkError(goOn);
     if (failed > 0) throw new WorkError(problemText(summary, this.#problems));
     return summary;
+  }
+
+  /** Resolves once everything that has begun is on disk and on the list. */
+  async #settled(): Promise<void> {
+    await Promise.all(this.#tasks);
+    await this.#recorder.flush();
   }
 
   #begin(url: string, lane: Lane): void {

@@ -32,8 +32,7 @@ for (const [name, start] of Object.entries(grounds)) {
     await using ground = await start();
     using place = new Place();
     await using site = await startSite({ delayMs: 10 });
-    // A request that is sent again would look like a URL that was handed out twice.
-    const shared = ["--share", ground.addressIn(place), "--no-robots", "--retry", "0"];
+    const shared = ["--share", ground.addressIn(place), "--no-robots"];
     place.file("list.txt", pages(site, 200).join("\n"));
     place.file("politely.json", JSON.stringify({ hosts: { "127.0.0.1": { rate: "100/s", burst: 10 } } }));
 
