@@ -1,5 +1,6 @@
 // @ts-check
 import { acquire } from "./acquire.mjs";
+import { command } from "./command.mjs";
 import { fetchOverhead } from "./fetch.mjs";
 import { fleet } from "./fleet.mjs";
 import { headers } from "./headers.mjs";
@@ -26,4 +27,5 @@ export const measures = [
   redis,
   stores,
   fleet,
+  command,
 ];

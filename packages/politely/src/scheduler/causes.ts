@@ -38,9 +38,9 @@ export function slotCauses(ledger: Ledger, slot: number, cost: Cost, ahead: Ahea
     add("cooldown", cooldown.untilUs);
     add("probe", nowUs, cooldown.untilUs <= nowUs && ledger.cooldownAt(slot) > nowUs);
   }
-  for (const { source, atUs } of ledger.slowdowns.causes(slot, ledger.lastUs(slot), nowUs)) add(source, atUs);
-  const holds = ledger.holds.get(slot);
-  const isAnswerDue = rule.fromAnswer && holds?.first !== undefined;
+  const isAnswerDue = rule.fromAnswer && ledger.holds.get(slot)?.first !== undefined;
+  const spacedFromUs = isAnswerDue ? nowUs : ledger.spacedFromUs(slot);
+  for (const { source, atUs } of ledger.slowdowns.causes(slot, spacedFromUs, nowUs)) add(source, atUs);
   if (rule.gapUs !== 0) {
     const firstUs = isAnswerDue ? nowUs + rule.gapUs : ledger.gapAt(slot);
     add(

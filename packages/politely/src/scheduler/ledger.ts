@@ -104,9 +104,8 @@ export class Ledger {
     if (isFollowed) this.lapse(slot, nowUs);
     if (this.slab.hasFlag(slot, HAS_COOLDOWN)) at = this.#later(at, this.cooldownAt(slot), this.#cooldownKind(slot));
     if (this.slab.hasFlag(slot, HAS_SLOWDOWN)) {
-      for (const { source, atUs } of this.slowdowns.causes(slot, this.lastUs(slot), nowUs)) {
-        at = this.#later(at, atUs, source);
-      }
+      const causes = this.slowdowns.causes(slot, this.spacedFromUs(slot), nowUs);
+      for (const { source, atUs } of causes) at = this.#later(at, atUs, source);
     }
     if (rule.gapUs !== 0) at = this.#later(at, this.gapAt(slot), "minDelay");
     if (rule.rateCount !== 0) at = this.#later(at, this.rateAt(slot, cost), "rate");
@@ -143,13 +142,15 @@ export class Ledger {
   }
 
   gapAt(slot: number): number {
+    return gapReadyAt(this.spacedFromUs(slot), this.profileOf(slot).rule.gapUs);
+  }
+
+  /** What gaps run from: the last start or, where things count from the answer, that; while one is due, when its permit lapses. */
+  spacedFromUs(slot: number): number {
     const { rule } = this.profileOf(slot);
-    if (!rule.fromAnswer) return gapReadyAt(this.lastUs(slot), rule.gapUs);
-    const holds = this.holds.get(slot);
-    const answeredUs = holds?.answeredUs ?? Number.NEGATIVE_INFINITY;
-    if (holds?.first === undefined) return gapReadyAt(Math.max(this.lastUs(slot), answeredUs), rule.gapUs);
-    // The answer is not there yet; at the earliest the permit lapses first.
-    return holds.first.startedUs + rule.maxHoldUs + rule.gapUs;
+    const holds = rule.fromAnswer ? this.holds.get(slot) : undefined;
+    if (holds?.first !== undefined) return holds.first.startedUs + rule.maxHoldUs;
+    return Math.max(this.lastUs(slot), holds?.answeredUs ?? Number.NEGATIVE_INFINITY);
   }
 
   rateAt(slot: number, cost: Cost): number {
@@ -252,8 +253,7 @@ export class Ledger {
 
   /** Whether the row of a start that is settled now is certainly still its key's. */
   wasOpen(taken: Taken, nowUs: number): boolean {
-    const { hold } = taken;
-    return hold === undefined ? this.loose.isOpen(taken.startedUs, nowUs) : !hold.isLapsed;
+    return taken.hold === undefined ? this.loose.isOpen(taken.startedUs, nowUs) : !taken.hold.isLapsed;
   }
 
   /** Frees the place of an open start. With `countFrom: "answer"` its gap and windows begin now, with `units`; undefined if it was never sent. */
@@ -309,7 +309,7 @@ export class Ledger {
     if (rule.rateCount !== 0 && this.owedAt(slot, nowUs) > 0) return false;
     if (this.slab.hasFlag(slot, HAS_PAUSE) && this.#pauseAt(slot, nowUs) > nowUs) return false;
     if ((this.former.get(slot)?.untilUs ?? nowUs) > nowUs) return false;
-    if (this.slowdowns.isOwed(slot, this.lastUs(slot), nowUs)) return false;
+    if (this.slowdowns.isOwed(slot, this.spacedFromUs(slot), nowUs)) return false;
     const cooldown = this.cooldowns.get(slot);
     if (cooldown !== undefined && !isCooldownForgotten(cooldown, nowUs)) return false;
     this.lapse(slot, nowUs);

@@ -56,21 +56,22 @@ export class Slowdowns {
     return this.#rows.get(slot)?.[source];
   }
 
-  /** When a start is possible for all that one source asks; minus infinity when it asks nothing. What is over is forgotten. */
-  readyAt(slot: number, source: SlowdownSource, lastUs: number, nowUs: number): number {
+  /** When a start is possible for all that one source asks, gaps running from `spacedFromUs`; minus infinity when it asks nothing. What is over is forgotten. */
+  readyAt(slot: number, source: SlowdownSource, spacedFromUs: number, nowUs: number): number {
     const slowdown = this.#rows.get(slot)?.[source];
     if (slowdown === undefined) return Number.NEGATIVE_INFINITY;
     if (slowdown.untilUs <= nowUs) {
       this.set(slot, source, undefined);
       return Number.NEGATIVE_INFINITY;
     }
-    return Math.min(slowdown.untilUs, Math.max(slowdown.holdUntilUs, lastUs + slowdown.gapUs));
+    const { gapUs, holdUntilUs, untilUs } = slowdown;
+    return Math.min(untilUs, gapUs === 0 ? holdUntilUs : Math.max(holdUntilUs, spacedFromUs + gapUs));
   }
 
   /** Every source that is not content with a start now, in a fixed order. */
-  *causes(slot: number, lastUs: number, nowUs: number): Iterable<{ source: SlowdownSource; atUs: number }> {
+  *causes(slot: number, spacedFromUs: number, nowUs: number): Iterable<{ source: SlowdownSource; atUs: number }> {
     for (const source of SOURCES) {
-      const atUs = this.readyAt(slot, source, lastUs, nowUs);
+      const atUs = this.readyAt(slot, source, spacedFromUs, nowUs);
       if (atUs > nowUs) yield { source, atUs };
     }
   }

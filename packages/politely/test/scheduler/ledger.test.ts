@@ -41,6 +41,21 @@ describe("a key with several limits", () => {
     expect([ledger.readyAt(slot, ONE, 2 * second), ledger.binding]).toEqual([60 * second, "window"]);
   });
 
+  it("counts gaps that others ask for from the answer where its own count from there, and holds without a gap from nothing", () => {
+    const { ledger, slot } = oneKey({ rate: "9/s", burst: 9, countFrom: "answer", maxHold: "60s" });
+    const asked = { gapUs: 5 * second, holdUntilUs: 0, untilUs: 999 * second, because: "Crawl-delay" };
+    ledger.slowdowns.set(slot, "robots", asked);
+    ledger.slowdowns.set(slot, "headers", { ...asked, gapUs: 0, holdUntilUs: 3 * second });
+    const taken = ledger.take(slot, ONE, 0);
+    expect([ledger.readyAt(slot, ONE, second), ledger.binding]).toEqual([65 * second, "robots"]);
+    ledger.end(taken, 2 * second, 1);
+    expect([ledger.readyAt(slot, ONE, 2 * second), ledger.binding]).toEqual([7 * second, "robots"]);
+    expect([ledger.readyAt(slot, ONE, 7 * second), ledger.binding]).toEqual([7 * second, undefined]);
+    ledger.slowdowns.set(slot, "robots", undefined);
+    ledger.take(slot, ONE, 2 * second);
+    expect([ledger.readyAt(slot, ONE, 2 * second), ledger.binding]).toEqual([3 * second, "headers"]);
+  });
+
   it("limits nothing when it is turned off, but for a pause", () => {
     const { ledger, slot } = oneKey({ enabled: false, minDelay: 1_000 });
     ledger.take(slot, ONE, 0);

@@ -18,15 +18,15 @@ export function keepForUs(state: KeyState, nowUs: number): number {
   need(state.pausedUntilUs);
   if (state.cooldown !== undefined) need(state.cooldown.untilUs + INCIDENT_MEMORY_US);
   if (state.headroom !== undefined) need(state.headroom.untilUs);
-  need(state.lastUs + state.slowUs);
   let endUs = NEVER_US;
   for (const { expiresUs, holdUntilUs } of state.places) endUs = Math.max(endUs, Math.min(expiresUs, holdUntilUs));
   need(endUs);
   const startUs = Math.max(state.lastUs, state.answeredUs);
+  need(startUs + state.slowUs);
   for (const { rule, owed, owedUs, logs, usedUs, quotaUsed, quotaUntilUs } of state.tracks) {
     // Where things count from the answer, those in flight begin to count when they end.
     const newestUs = rule.fromAnswer ? Math.max(startUs, endUs) : startUs;
-    need(newestUs + rule.gapUs);
+    need(newestUs + Math.max(rule.gapUs, state.slowUs));
     need(usedUs);
     if (rule.rateCount > 0) need(owedUs + Math.ceil(owed / rule.rateCount));
     if (quotaUsed > 0) need(quotaUntilUs);

@@ -64,7 +64,9 @@ function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, 
     const againUs = isEvent ? Math.min(atUs, nowUs + pollUs) + ahead * pollUs : atUs;
     found({ kind, atUs, againUs, isEvent, because: typeof why === "string" ? why : limitNumbers(why, kind, window) });
   };
-  const { lastUs, cooldown, headroom } = state;
+  const { cooldown, headroom } = state;
+  const { fromAnswer } = key.rule;
+  const isPending = fromAnswer && state.places.length > 0;
   if (state.pausedUntilUs > nowUs) tell("pause", state.pausedUntilUs, true, String(state.pausedUntilUs));
   if (cooldown !== undefined) {
     const readyUs = cooldownReadyAt(cooldown, key.rule.gapUs);
@@ -72,11 +74,11 @@ function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, 
     else tell("cooldown", afterHold(readyUs, state, key, nowUs, ahead), false, cooldown.because);
   }
   if (headroom !== undefined && headroom.untilUs > nowUs) {
-    const readyUs = Math.max(headroom.holdUntilUs, afterGap(lastUs, headroom.gapUs, nowUs, ahead));
+    const spacedUs = headroom.gapUs > 0 ? spacedAt(state, headroom.gapUs, fromAnswer, nowUs, ahead) : nowUs;
     const endUs = afterHold(headroom.untilUs, state, key, nowUs, ahead);
-    tell("headers", Math.min(endUs, readyUs), false, headroom.because);
+    tell("headers", Math.min(endUs, Math.max(headroom.holdUntilUs, spacedUs)), isPending, headroom.because);
   }
-  if (key.slowUs > 0) tell("minDelay", afterGap(lastUs, key.slowUs, nowUs, ahead), false, "");
+  if (key.slowUs > 0) tell("minDelay", spacedAt(state, key.slowUs, fromAnswer, nowUs, ahead), isPending, "");
   for (const track of state.tracks) {
     // Another policy stops nobody for longer than it lives.
     const isOther = track.ruleId !== key.ruleId;
@@ -90,9 +92,7 @@ function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number,
   const { places } = state;
   const isPending = rule.fromAnswer && places.length > 0;
   const freeUs = places.length === 0 ? nowUs : firstFreeUs(state);
-  const baseUs = rule.fromAnswer ? Math.max(state.lastUs, state.answeredUs) : state.lastUs;
-  if (rule.gapUs > 0 && isPending) tell("minDelay", freeUs + rule.gapUs * (1 + ahead), true, rule);
-  else if (rule.gapUs > 0) tell("minDelay", afterGap(baseUs, rule.gapUs, nowUs, ahead), false, rule);
+  if (rule.gapUs > 0) tell("minDelay", spacedAt(state, rule.gapUs, rule.fromAnswer, nowUs, ahead), isPending, rule);
   if (rule.rateCount > 0) {
     // From now on: a bucket that was idle has saved up no more than its burst for those ahead.
     const fromUs = Math.max(nowUs, track.owedUs);
@@ -117,6 +117,14 @@ function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number,
   if (rule.concurrency > 0 && places.length + ahead >= rule.concurrency) {
     tell("concurrency", Math.max(freeUs, nowUs + 1), true, rule);
   }
+}
+
+/** When a gap allows a start to somebody with so many in front. Where it runs from the answer and one is due, when that place ends by itself. */
+function spacedAt(state: KeyState, gapUs: number, fromAnswer: boolean, nowUs: number, ahead: number): number {
+  const { lastUs, answeredUs, places } = state;
+  if (!fromAnswer) return afterGap(lastUs, gapUs, nowUs, ahead);
+  if (places.length > 0) return firstFreeUs(state) + gapUs * (1 + ahead);
+  return afterGap(Math.max(lastUs, answeredUs), gapUs, nowUs, ahead);
 }
 
 /** When a gap after `lastUs` allows a start to somebody with so many in front, of whom the first may start now at the earliest. */

@@ -52,6 +52,20 @@ function F.afterGap(last, gap, time, ahead)
   return (last == ${NEVER} and time or max(time, last + gap)) + ahead * gap
 end
 
+-- When the first place is free again if nobody gives one back.
+function F.firstFree(places)
+  local free = ${ALWAYS}
+  for index = 1, #places do free = min(free, places[index][2], places[index][3]) end
+  return free
+end
+
+-- When a gap allows a start to somebody with so many in front. Where it runs from the answer and one is due, when that place ends by itself.
+function F.spacedAt(state, gap, fromAnswer, time, ahead)
+  if not fromAnswer then return F.afterGap(state.last, gap, time, ahead) end
+  if #state.places > 0 then return F.firstFree(state.places) + gap * (1 + ahead) end
+  return F.afterGap(max(state.last, state.answered), gap, time, ahead)
+end
+
 -- When a hold is over for somebody with so many in front, who go first at the pace of the key.
 function F.afterHold(till, state, key, time, ahead)
   if ahead == 0 or till <= time then return till end
@@ -68,15 +82,9 @@ end
 
 function F.trackBlocks(found, state, track, key)
   local places, time, ahead, fromAnswer = state.places, found.time, found.ahead, track.fromAnswer
-  local free = time
-  if #places > 0 then
-    free = ${ALWAYS}
-    for index = 1, #places do free = min(free, places[index][2], places[index][3]) end
-  end
+  local free = #places > 0 and F.firstFree(places) or time
   if track.gap > 0 then
-    local base = fromAnswer and max(state.last, state.answered) or state.last
-    if fromAnswer and #places > 0 then F.tell(found, ${MIN_DELAY}, free + track.gap * (1 + ahead), true, track)
-    else F.tell(found, ${MIN_DELAY}, F.afterGap(base, track.gap, time, ahead), false, track) end
+    F.tell(found, ${MIN_DELAY}, F.spacedAt(state, track.gap, fromAnswer, time, ahead), fromAnswer and #places > 0, track)
   end
   if track.count > 0 then
     -- From now on: a bucket that was idle has saved up no more than its burst for those ahead.
@@ -107,6 +115,8 @@ end
 -- Tells everything that does not allow a start at a key at once.
 function F.eachBlock(found, state, key)
   local time, ahead, cooldown, headroom = found.time, found.ahead, state.cooldown, state.headroom
+  local fromAnswer = key.own.fromAnswer
+  local isPending = fromAnswer and #state.places > 0
   found.poll = max(${POLL_LEAST}, min(${POLL_MOST}, ceil((time - state.last) / 8)))
   if state.paused > time then F.tell(found, ${PAUSE}, state.paused, true, string.format("%.0f", state.paused)) end
   if cooldown then
@@ -118,11 +128,11 @@ function F.eachBlock(found, state, key)
     end
   end
   if headroom and headroom.till > time then
-    local ready = max(headroom.hold, F.afterGap(state.last, headroom.gap, time, ahead))
+    local spaced = headroom.gap > 0 and F.spacedAt(state, headroom.gap, fromAnswer, time, ahead) or time
     local ends = F.afterHold(headroom.till, state, key, time, ahead)
-    F.tell(found, ${HEADERS}, min(ends, ready), false, headroom.because)
+    F.tell(found, ${HEADERS}, min(ends, max(headroom.hold, spaced)), isPending, headroom.because)
   end
-  if key.slow > 0 then F.tell(found, ${MIN_DELAY}, F.afterGap(state.last, key.slow, time, ahead), false, "") end
+  if key.slow > 0 then F.tell(found, ${MIN_DELAY}, F.spacedAt(state, key.slow, fromAnswer, time, ahead), isPending, "") end
   for index = 1, #state.tracks do
     local track = state.tracks[index]
     -- Another policy stops nobody for longer than it lives.

@@ -50,15 +50,16 @@ end
 -- How long a key must be kept from the time it was last seen, so that forgetting it is no gift.
 function F.keepFor(state)
   local places, tracks, line, members = state.places, state.tracks, state.line, state.members
-  local till = max(state.seen, state.paused, state.last + state.slow, state.memo + ${MINUTE})
+  local till = max(state.seen, state.paused, state.memo + ${MINUTE})
   if state.cooldown then till = max(till, state.cooldown.till + ${INCIDENT_MEMORY}) end
   if state.headroom then till = max(till, state.headroom.till) end
   local ends = ${NEVER}
   for index = 1, #places do ends = max(ends, min(places[index][2], places[index][3])) end
   local began = max(state.last, state.answered)
+  till = max(till, began + state.slow)
   for index = 1, #tracks do
     local track = tracks[index]
-    till = max(till, track.used, (track.fromAnswer and max(began, ends) or began) + track.gap)
+    till = max(till, track.used, (track.fromAnswer and max(began, ends) or began) + max(track.gap, state.slow))
     if track.count > 0 then till = max(till, track.owedAt + ceil(track.owed / track.count)) end
     if track.quotaUsed > 0 then till = max(till, track.quotaUntil) end
     for at = 1, #track.windows do

@@ -28,3 +28,13 @@ it("never grants a cost that is above the burst of another policy that is in use
   expect(place.wait(hour / 2).fit(heavy, 1)).toBe(0);
   expect(place.wait(hour).fit(heavy, 1)).toBe(1);
 });
+
+it("keeps a gap beyond the rule from the answer where the rule counts from there", () => {
+  const place = new Place();
+  const host = keyOf({ concurrency: 4, fromAnswer: true }, { slowUs: 10 * second });
+  const taken = place.start({ host }, { leaseUs: hour });
+  expect(place.wait(30 * second).fit({ host }, 1)).toBe(0);
+  place.settle(["host"], taken);
+  expect(place.wait(9 * second).fit({ host }, 1)).toBe(0);
+  expect(place.wait(second).fit({ host }, 1)).toBe(1);
+});
