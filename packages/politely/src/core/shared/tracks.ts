@@ -102,7 +102,8 @@ function newTrack(state: KeyState, ruleId: string, rule: SharedRule, nowUs: numb
     ruleId,
     rule,
     usedUs: nowUs,
-    sinceUs: nowUs,
+    // What was started before, or granted ahead, was not counted here: it cannot be given back here either.
+    sinceUs: Math.max(nowUs, state.lastUs + 1),
     owed: 0,
     owedUs: 0,
     logs: windowsOf(rule.windows).map(emptyLog),

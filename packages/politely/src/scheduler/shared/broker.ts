@@ -24,8 +24,8 @@ import { SharedPermit } from "./sharedPermit.js";
 const WARNED_MOST = 10_000;
 /** With `batch`, what is at hand and not used is looked for so often. */
 const SWEEP_MS = 20;
-/** A start that is not used for so long after its instant goes back: this process stood still, and others have started since. */
-const STALE_US = 100_000;
+/** A start that is not used for so long after its instant goes back: this process stood still, and others have started since. With what may be granted ahead, 100 ms. */
+const STALE_US = 50_000;
 /** So do those of an answer that took longer than this, and than four usual ones. */
 const LATE_US = 1_000_000;
 
@@ -292,7 +292,8 @@ export class Broker implements Counsel {
   #wake(desk: Desk, lane: Lane): void {
     const { queue, departures } = this.parts.engine;
     if (lane.gate !== undefined) queue.touch(lane.gate.slot);
-    if (desk.stop !== undefined) for (const slot of lane.slots) departures.judgeDeadlines(slot);
+    // With a start at hand, what stops the lane stops those behind its first.
+    if (desk.stop !== undefined && desk.left === 0) for (const slot of lane.slots) departures.judgeDeadlines(slot);
     queue.run();
   }
 

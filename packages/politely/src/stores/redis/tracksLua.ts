@@ -103,6 +103,8 @@ end
 -- A new track begins with what the others know.
 function F.newTrack(state, key, time)
   local tracks, track = state.tracks, F.emptyTrack(key.words, time)
+  -- What was started before, or granted ahead, was not counted here: it cannot be given back here either.
+  track.since = max(time, state.last + 1)
   local function inheritDebt()
     local at, owed, hasBucket = time, 0, false
     for index = 1, #tracks do

@@ -173,6 +173,15 @@ describe("a change of policy", () => {
     expect(still.wait(second).fit({ host: keyOf({ windows: [2, 10 * second, 1] }) }, 1)).toBe(0);
   });
 
+  it("takes nothing off a new bucket when a start from before it comes back unused, one of the same instant too", () => {
+    const place = new Place();
+    const { starts } = place.take({ host: keyOf({ windows: [10, 60 * second, 1] }) }, { count: 3 });
+    const bucket = { host: keyOf({ rateCount: 1, ratePerUs: 60 * second }) };
+    expect(place.fit(bucket, 1)).toBe(0);
+    for (const taken of starts.slice(1)) place.settle(["host"], taken, { isUnused: true });
+    expect(place.fit(bucket, 1)).toBe(0);
+  });
+
   it("keeps a gap from the last start when gaps begin to run from answers", () => {
     const place = new Place();
     const { startedUs } = place.start({ host: keyOf({ gapUs: 10 * second }) }, { leaseUs: 1 }).start;

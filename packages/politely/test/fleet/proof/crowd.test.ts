@@ -34,7 +34,7 @@ describe("fifty processes that all wait for one key", () => {
     await delay(watchedMs);
     const after = await tallied(fleet, members, 2);
     const entries = await fleet.finish(2 * comesWithinMs);
-    expect(violationsOf(joinStarts(entries), book)).toEqual([]);
+    expect(violationsOf(joinStarts(entries), book), "a limit was broken").toEqual([]);
     for (const host of hosts) {
       const calls = sum(after, host, "calls") - sum(before, host, "calls");
       const granted = sum(after, host, "granted") - sum(before, host, "granted");

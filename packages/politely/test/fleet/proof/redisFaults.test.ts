@@ -33,7 +33,7 @@ describe.concurrent("processes with a Redis that", () => {
     }
     await comes(fleet, "start", undefined, 140);
     const entries = await fleet.finish(comesWithinMs);
-    expect(violationsOf(joinStarts(entries), book)).toEqual([]);
+    expect(violationsOf(joinStarts(entries), book), "a limit was broken").toEqual([]);
     expect(entries.filter(({ type }) => type === "refused" || type === "event outage")).toEqual([]);
   });
 

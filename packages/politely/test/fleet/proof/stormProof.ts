@@ -15,7 +15,7 @@ export function stormProof(ground: () => Ground, { isGentle = false }: { readonl
     for (const storm of stormsOf(seed, numRuns)) {
       const entries = await weather(storm, ground(), load);
       const starts = joinPlaces(entries, book.permitTtlMs * 1_000);
-      expect(violationsOf(starts, book)).toEqual([]);
+      expect(violationsOf(starts, book), "a limit was broken").toEqual([]);
       // A slow store may not get round to every host in a short storm.
       const hosts = new Set(starts.map(({ key }) => key));
       expect(hosts.size).toBeGreaterThanOrEqual(isGentle ? 1 : Object.keys(book.hosts).length);

@@ -38,7 +38,7 @@ it("threads of one process keep every limit together while some are terminated a
   );
   const entries = await threads.finish(comesWithinMs);
   const starts = joinPlaces(entries, book.permitTtlMs * 1_000);
-  expect(violationsOf(starts, book)).toEqual([]);
+  expect(violationsOf(starts, book), "a limit was broken").toEqual([]);
   expect(entries.filter(({ type }) => type === "refused")).toEqual([]);
   for (const host of Object.keys(book.hosts)) expect(starts.filter(({ key }) => key === host)).not.toEqual([]);
 });

@@ -15,8 +15,10 @@
 export function watchStore(store, onSettled) {
   /** @type {Record<string, Tally>} */
   const tallies = {};
-  /** How many starts each operation asked for, or gave back; 0 once an answer was heard. @type {Map<string, number>} */
-  const asked = new Map();
+  /** Takes: how often each was sent without an answer so far, and whether a start was granted. @type {Map<string, { open: number; isGranted: boolean }>} */
+  const takes = new Map();
+  /** Give-backs: how many starts; 0 once an answer was heard. @type {Map<string, number>} */
+  const backs = new Map();
   /** The token of the start in each place. @type {Map<string, number>} */
   const tokens = new Map();
   return {
@@ -31,32 +33,35 @@ export function watchStore(store, onSettled) {
         const tally = tallies[host];
         const name = `${operation.asker} ${operation.sequence}`;
         tally.calls += 1;
-        if (operation.kind === "take" && !asked.has(name)) {
-          asked.set(name, operation.count);
-          tally.unheard += operation.count;
+        const take = operation.kind === "take" ? (takes.get(name) ?? { open: 0, isGranted: false }) : undefined;
+        if (take !== undefined) {
+          takes.set(name, take);
+          if (take.open++ === 0 && !take.isGranted) tally.unheard += operation.count;
         }
         const isBack = operation.kind === "settle" && operation.isUnused;
-        if (isBack && !asked.has(name)) {
+        if (isBack && !backs.has(name)) {
           // Instants, and how many start at each.
           const counts = (operation.unusedAt ?? [0, 1]).filter((_, index) => index % 2 === 1);
           const back = counts.reduce((sum, count) => sum + count, 0);
-          asked.set(name, back);
+          backs.set(name, back);
           tally.unheardBack += back;
         }
         const reply = await store.transact(keys, operation);
-        const unheard = asked.get(name) ?? 0;
-        if (operation.kind === "take" && unheard > 0) {
-          asked.set(name, 0);
-          tally.unheard -= unheard;
+        if (take !== undefined && !take.isGranted) {
+          take.open -= 1;
+          // What was refused may have been sent again, and be granted then; what was granted is granted once.
+          take.isGranted = reply.starts.length > 0;
+          if (take.open === 0 || take.isGranted) tally.unheard -= operation.count;
           tally.granted += reply.starts.length;
           reply.starts.forEach((/** @type {any} */ { token }, /** @type {number} */ index) => {
             tokens.set(`${operation.asker}#${operation.sequence}#${index}`, token);
           });
         }
-        if (isBack && unheard > 0) {
-          asked.set(name, 0);
-          tally.unheardBack -= unheard;
-          tally.back += unheard;
+        if (isBack) {
+          const back = backs.get(name) ?? 0;
+          backs.set(name, 0);
+          tally.unheardBack -= back;
+          tally.back += back;
         }
         if (operation.kind === "settle" && operation.isOver)
           onSettled(host, tokens.get(operation.place) ?? 0, reply.nowUs);

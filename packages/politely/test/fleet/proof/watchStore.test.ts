@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import { memoryStore } from "../../../src/stores/memory.js";
+import { keyOf, takeOf } from "../../../src/testing/store/operations.js";
+import { watchStore } from "./watchStore.mjs";
+
+it("counts a take that was refused, sent again and then granted, and one that was sent twice once", async () => {
+  let nowUs = 1_000_000;
+  const { store, tallies } = watchStore(
+    memoryStore(() => nowUs),
+    () => undefined,
+  );
+  const key = keyOf({ gapUs: 1_000_000 });
+  const take = (sequence: number) => store.transact(["host x"], takeOf({ asker: "p:1", sequence }, [key]));
+  expect([await take(1), await take(1)].map(({ starts }) => starts.length)).toEqual([1, 1]);
+  expect((await take(2)).starts).toHaveLength(0);
+  nowUs += 1_600_000;
+  expect((await take(2)).starts).toHaveLength(1);
+  expect(tallies.x).toMatchObject({ calls: 4, granted: 2, unheard: 0 });
+});
