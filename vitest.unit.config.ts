@@ -19,6 +19,8 @@ export default defineConfig({
       "packages/politely/test/architecture.test.ts",
       // Real sockets.
       "packages/politely/test/testing/virtualOriginListen.test.ts",
+      // Asks promtool.
+      "packages/politely/test/observe/exporters/promtool.test.ts",
       // Real timers, millions of rows, a hundred thousand waiters.
       "packages/politely/test/scheduler/systemClock*.test.ts",
       "packages/politely/test/scheduler/slab.test.ts",

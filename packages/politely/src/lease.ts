@@ -44,7 +44,7 @@ export interface LeaseRefusal {
   readonly held: false;
   /** The label of the holder. */
   readonly heldBy: string;
-  /** How long the holder has it at least, unless it releases it before. It may renew it meanwhile. */
+  /** How long until it could be had, unless the holder releases it before. It may renew it meanwhile. */
   readonly remainingMs: number;
 }
 

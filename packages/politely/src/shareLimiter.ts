@@ -44,11 +44,12 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
     memoryStore(() => engine().nowUs()),
     link,
     () => engine().nowUs(),
+    outage,
   );
   const renewals = new Renewals(clock, link, (permit, heldMs) => {
     const { key } = permit;
     settler.lapse(permit);
-    const message = `a permit lost its place in the store after ${Math.round(heldMs)} ms: it was held for maxHold, or the store heard nothing of this process for permitTtl`;
+    const message = `a permit lost its place in the store after ${Math.round(heldMs)} ms: it was held for maxHold. Release permits sooner, or raise maxHold`;
     const atMs = engine().nowUs() / 1000;
     engine().emit(() => ({ type: "expire", key, atMs, what: "permit", afterMs: heldMs }));
     engine().emit(() => ({ type: "warn", key, atMs, message }));

@@ -9,12 +9,26 @@ import type { Store } from "./store.js";
 
 /** Operations that are carried out together in one change, at most. */
 const TOGETHER_MOST = 256;
+/** Changes of the same keys that are under way at once, at most: all but the last of them hang. */
+const LANES_MOST = 8;
 
 /** One operation that waits to be carried out, and whoever waits for it. */
 interface Errand {
   readonly operation: Operation;
   readonly resolve: (reply: object) => void;
   readonly reject: (reason: unknown) => void;
+}
+
+/** The operations on one set of keys. */
+interface Queue {
+  /** Not yet under way. */
+  readonly waiting: Errand[];
+  /** Under way, in the change that was begun last. */
+  batch: readonly Errand[];
+  /** How many changes are under way. */
+  lanes: number;
+  /** All that is not yet answered: the sequence of each asker, or the operation itself where it has none. */
+  readonly pending: Map<string | Operation, number>;
 }
 
 /** The outcome of one of several operations. */
@@ -26,14 +40,20 @@ interface Outcome {
  * Makes a store of a place that changes several strings in one atomic step, by running the core inside that step.
  *
  * Operations on the same keys that come while one is under way are carried out together in the next change, one after the
- * other, so that a busy key costs one change for many.
+ * other, so that a busy key costs one change for many. When an operation is sent again before it is answered, its sender has waited for long enough: the change
+ * that is under way may never be answered, and the next is begun beside it.
  */
 export function cellStore(cells: Cells): Store {
-  const queues = new Map<string, Errand[]>();
+  const queues = new Map<string, Queue>();
 
-  async function work(name: string, keys: readonly string[], queue: Errand[]): Promise<void> {
-    while (queue.length > 0) {
-      const batch = queue.splice(0, TOGETHER_MOST);
+  async function work(name: string, keys: readonly string[], queue: Queue): Promise<void> {
+    queue.lanes += 1;
+    let own: readonly Errand[] = [];
+    // Only the lane begun last goes on: what is answered after all is the end of the others.
+    while (queue.waiting.length > 0 && (queue.batch === own || own.length === 0)) {
+      own = queue.waiting.splice(0, TOGETHER_MOST);
+      queue.batch = own;
+      const batch = own;
       try {
         const operations = batch.map(({ operation }) => operation);
         const outcomes = await cells.change(keys, (values, nowUs) => changeAll(keys, values, operations, nowUs));
@@ -41,8 +61,11 @@ export function cellStore(cells: Cells): Store {
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
+      for (const { operation } of batch) queue.pending.delete(senderOf(operation));
     }
-    queues.delete(name);
+    queue.lanes -= 1;
+    if (queue.batch === own) queue.batch = [];
+    if (queue.lanes === 0 && queue.waiting.length === 0) queues.delete(name);
   }
 
   return {
@@ -51,18 +74,24 @@ export function cellStore(cells: Cells): Store {
     transact<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
       return new Promise<ReplyTo<Op>>((resolve, reject) => {
         const name = JSON.stringify(keys);
-        const errand: Errand = { operation, resolve: (reply) => resolve(reply as ReplyTo<Op>), reject };
-        const queue = queues.get(name);
-        if (queue !== undefined) {
-          queue.push(errand);
-          return;
+        let queue = queues.get(name);
+        if (queue === undefined) {
+          queue = { waiting: [], batch: [], lanes: 0, pending: new Map() };
+          queues.set(name, queue);
         }
-        const begun = [errand];
-        queues.set(name, begun);
-        void work(name, keys, begun);
+        const sequence = "sequence" in operation ? operation.sequence : 0;
+        const isAgain = queue.pending.get(senderOf(operation)) === sequence;
+        queue.pending.set(senderOf(operation), sequence);
+        queue.waiting.push({ operation, resolve: (reply) => resolve(reply as ReplyTo<Op>), reject });
+        if (queue.batch.length === 0 || (isAgain && queue.lanes < LANES_MOST)) void work(name, keys, queue);
       });
     },
   };
+}
+
+/** Whose operation it is; itself where nobody says. */
+function senderOf(operation: Operation): string | Operation {
+  return "asker" in operation && operation.asker !== "" ? operation.asker : operation;
 }
 
 /** Carries out operations one after the other, reading and writing each cell once. */

@@ -62,7 +62,8 @@ export function answerWithinMs({ ttlUs }: LeaseClaim): number {
 /**
  * Until when a lease that was asked for at `sentMs` can be relied on, on the claim's own clock.
  *
- * It is before anybody else can get it: by a thousandth of its life, and by as much as another client's time may be ahead.
+ * It is before anybody else can get it: by a thousandth of its life, and by as much as the store says that another client's time may be ahead. A
+ * client that knows the time less well than that makes the lease longer in the store: see `decideLease`.
  */
 export function trustedUntilMs({ ttlUs, store }: LeaseClaim, sentMs: number): number {
   return sentMs + (ttlUs * TRUSTED_SHARE - (store.clockErrorUs ?? 0)) / 1_000;

@@ -22,7 +22,7 @@ export type {
 export interface PostgresOptions {
   /** Name of the table: letters, digits and `_`, at most 50, with a schema and a dot before it where needed. Case counts. Default `politely`. */
   readonly table?: string;
-  /** A change is carried out within this time, or fails with `StoreError`. In milliseconds, from 100 to 600,000. Default 5,000. */
+  /** A change is carried out within this time, or fails with `StoreError`. In milliseconds, from 100 to 600,000. Default 1,400: less than a limiter waits before it asks again, on another connection. */
   readonly timeoutMs?: number;
   /** Statements are prepared once for each connection. Default true; false for a connection pooler that cannot pass that on. */
   readonly prepare?: boolean;
@@ -66,7 +66,7 @@ export function postgresTableSql(table: string = defaultTable): string {
 /** Keeps strings in a table of PostgreSQL, and changes several in one step. `postgresStore` is made of it. */
 export function postgresCells(client: PgPool | PgClient | PostgresJs, options: PostgresOptions = {}): PostgresCells {
   checkOptionNames(options, ["table", "timeoutMs", "prepare"], "postgresStore");
-  const { table = defaultTable, timeoutMs = 5_000, prepare = true } = options;
+  const { table = defaultTable, timeoutMs = 1_400, prepare = true } = options;
   if (!(Number.isInteger(timeoutMs) && timeoutMs >= 100 && timeoutMs <= 600_000)) {
     throw new RangeError(`timeoutMs must be a whole number from 100 to 600,000; got ${timeoutMs}`);
   }

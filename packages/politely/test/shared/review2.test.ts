@@ -123,7 +123,7 @@ class Rig {
 
   keep(from: number, count: number): void {
     for (let index = from; index < from + count; index++)
-      this.link.keep([`k${index}`], (by) => ({ ...nothing, ...by }));
+      void this.link.sendOrKeep([`k${index}`], (by) => ({ ...nothing, ...by }));
   }
 
   pass(ms: number): Promise<void> {

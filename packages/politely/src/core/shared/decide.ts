@@ -14,8 +14,13 @@ import { keep } from "./tracks.js";
 /** How long an asker's last answer is remembered. Sending it again later than that would count twice. */
 export const MEMO_US = 60_000_000;
 const MEMOS_MOST = 1_000;
-/** A clock behind by less than this stands still; by more, it was set back, and the key's past moves with it. */
-const BEHIND_MOST_US = 1_000_000;
+/**
+ * A clock behind by less than this stands still; by more, it was set back, and the key's past moves with it.
+ *
+ * It is more than a client of any store is behind what another has written. Otherwise the one would move the past back again and again, and the other be
+ * given the difference each time. DynamoDB's clients come closest: see `AnswerClock`.
+ */
+const BEHIND_MOST_US = 2_000_000;
 
 /**
  * Carries out one operation on the states of its keys, which it changes, and returns the reply.

@@ -7,6 +7,7 @@ interface LeaseState {
   readonly label: string;
   readonly token: number;
   readonly untilUs: number;
+  /** How long it was to last from when it was taken or renewed. */
   readonly ttlUs: number;
 }
 
@@ -17,6 +18,16 @@ export interface LeaseDecision {
   readonly keepForUs: number;
 }
 
+/** How well whoever decides knows the time. */
+export interface TimeError {
+  /** How far `nowUs` may be behind the store's true time. It is never ahead. */
+  readonly errorUs: number;
+  /** What the store states as its `clockErrorUs`. A holder gives its lease up that much before its end. */
+  readonly statedUs: number;
+}
+
+const NO_ERROR: TimeError = { errorUs: 0, statedUs: 0 };
+
 /** How long a lease that is over is remembered, so that its token is known to the next holder. */
 const MEMORY_US = 3_600_000_000;
 const VERSION = 1;
@@ -26,30 +37,36 @@ const VERSION = 1;
  *
  * Whether it has run out is judged when somebody asks. A token is larger than all before it: also after the lease was
  * forgotten, since it is at least the time in microseconds since 1970.
+ *
+ * Where the time may be behind, a lease lasts longer by what its holder does not give up anyway, since that counts the life of the lease from a later
+ * instant than `nowUs`; and a clock that may be right is not taken for one that was set back.
  */
 export function decideLease(
   text: string | undefined,
   operation: LeaseOperation,
   nowUs: number,
   name: string,
+  { errorUs, statedUs } = NO_ERROR,
 ): LeaseDecision {
   const kept = text === undefined ? undefined : readLease(text, name);
-  // A clock that was set back must not make a lease longer than it ever was.
-  const isMoved = kept !== undefined && kept.untilUs - nowUs > kept.ttlUs;
-  const before = isMoved ? { ...kept, untilUs: nowUs + kept.ttlUs } : kept;
+  // A clock that was set back must not make a lease longer than it ever was. Nor may one that is only behind make it shorter than its holder thinks.
+  const latestUs = nowUs + errorUs;
+  const isMoved = kept !== undefined && kept.untilUs - latestUs > kept.ttlUs;
+  const before = isMoved ? { ...kept, untilUs: latestUs + kept.ttlUs } : kept;
   const isLive = before !== undefined && before.untilUs > nowUs;
   const isOwn = isLive && before.holder === operation.holder;
-  const { act, holder, label, ttlUs } = operation;
+  const { act, holder, label } = operation;
   if (act === "look" || (act !== "take" && !isOwn) || (act === "take" && isLive && !isOwn)) {
     const reply = replyOf(isLive ? before : undefined, isOwn, nowUs);
     if (!isMoved || before === undefined || act === "look") return { reply, text: undefined, keepForUs: 0 };
-    return { reply, text: leaseText(before), keepForUs: before.ttlUs + MEMORY_US };
+    return { reply, text: leaseText(before), keepForUs: errorUs + before.ttlUs + MEMORY_US };
   }
   if (act === "release" && before !== undefined) {
     const over = { ...before, untilUs: nowUs };
     return { reply: replyOf(undefined, false, nowUs), text: leaseText(over), keepForUs: MEMORY_US };
   }
   const token = isOwn ? before.token : Math.max((before?.token ?? 0) + 1, Math.floor(operation.epochUs));
+  const ttlUs = operation.ttlUs + Math.max(0, errorUs - statedUs);
   const after: LeaseState = { holder, label, token, untilUs: nowUs + ttlUs, ttlUs };
   return { reply: replyOf(after, true, nowUs), text: leaseText(after), keepForUs: ttlUs + MEMORY_US };
 }

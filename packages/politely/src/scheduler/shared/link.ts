@@ -1,10 +1,20 @@
 import { MEMO_US } from "../../core/shared/decide.js";
-import type { Operation, ReplyTo, Sender } from "../../core/shared/operation.js";
+import type {
+  Operation,
+  ReplyTo,
+  Sender,
+  SettleOperation,
+  TakeOperation,
+  TakeReply,
+} from "../../core/shared/operation.js";
 import { StoreError } from "../../errors.js";
 import type { Store } from "../../stores/store.js";
 import type { Clock } from "../../types.js";
 import { toUs } from "../instant.js";
 import { AskerNumbers } from "./askers.js";
+import { answerName, bareAnswer, isHoldAnswer, lengthen, longestOf } from "./linkAnswers.js";
+import { Backlog, type Kept } from "./linkBacklog.js";
+import { SilenceError, unexpected } from "./linkErrors.js";
 
 /** The longest an answer is waited for before the operation is sent again. */
 const PATIENCE_MS = 1_500;
@@ -14,8 +24,6 @@ const PAUSE_MS = 50;
 /** Between two looks at a store that is away: the first, and the longest. */
 const LOOK_FIRST_MS = 250;
 const LOOK_MOST_MS = 4_000;
-/** What is told to a store once it is back, at most; of more, the oldest is dropped, and that is said. */
-const LATER_MOST = 10_000;
 /** The key of the operation that tries whether the store can write. */
 const TRIAL_KEY = "trial";
 
@@ -42,12 +50,20 @@ interface Errand<Op extends Operation> {
   end(): void;
 }
 
-/** An operation that waits for the store to be back. */
-interface Kept {
-  readonly key: string;
-  send(): Promise<unknown>;
-  /** It will not be sent again. */
-  end(): void;
+/** Sends an operation, whether or not the store counts as away. */
+export type SendSurely = <Op extends Operation>(
+  keys: readonly string[],
+  make: MakeOperation<Op>,
+) => Promise<ReplyTo<Op>>;
+
+/** Who knows of places that this process holds, and the store may have forgotten. */
+export interface PlaceKeeper {
+  /** Whether that is so at one of these keys. */
+  isShort(storeKeys: readonly string[]): boolean;
+  /** Gets them back. Resolves to what is in the way, and so in the way of everything else there; undefined when nothing is. */
+  regain(storeKeys: readonly string[]): Promise<TakeReply | undefined>;
+  /** The store is back, and nothing has been asked yet. */
+  renewAll(send: SendSurely): Promise<void>;
 }
 
 /**
@@ -66,20 +82,21 @@ export class Link {
   /** Operations sent, for those who count. */
   calls = 0;
   #isClosed = false;
+  #isTelling = false;
   #lookMs = LOOK_FIRST_MS;
   #timer: unknown = undefined;
   #awaySinceMs = 0;
   #sequence = 0;
   readonly #askers = new AskerNumbers();
-  /** What the store has missed, the oldest first. */
-  readonly #later = new Set<Kept>();
-  /** The one of them that is on its way. */
-  #told: Kept | undefined = undefined;
-  #telling: Promise<void> | undefined = undefined;
-  /** How many of them were dropped, and not yet said to be lost. */
-  #dropped = 0;
+  /** What the store has missed. */
+  readonly backlog: Backlog;
+  /** Asked before starts are. */
+  places: PlaceKeeper | undefined = undefined;
 
-  constructor(readonly parts: LinkParts) {}
+  constructor(readonly parts: LinkParts) {
+    const { store, onLost } = parts;
+    this.backlog = new Backlog({ store: store.name, keptOf: (keys, make) => this.#keptOf(keys, make), onLost });
+  }
 
   get isAway(): boolean {
     return this.failure !== undefined;
@@ -92,15 +109,21 @@ export class Link {
   }
 
   /**
-   * The same for what must not be taken by a question that nobody waits for any more: a client may send it when it is connected again.
+   * Asks for starts, which must not be taken by a question that nobody waits for any more: a client may send it when it is connected again.
    * So it is asked again when the store is back, and `undo` hears what was, or is then, answered.
+   *
+   * Where the store may have forgotten places of this process, these go first, and what is in their way is the answer.
    */
-  async sendOrUndo<Op extends Operation>(
+  async sendOrUndo(
     keys: readonly string[],
-    make: MakeOperation<Op>,
-    undo: (reply: ReplyTo<Op>) => void,
-  ): Promise<ReplyTo<Op>> {
+    make: MakeOperation<TakeOperation>,
+    undo: (reply: TakeReply) => void,
+  ): Promise<TakeReply> {
     if (this.failure !== undefined) throw this.failure;
+    if (this.places?.isShort(keys) === true) {
+      const stopped = await this.places.regain(keys);
+      if (stopped !== undefined) return stopped;
+    }
     const errand = this.#errand(keys, make);
     try {
       const reply = await errand.send();
@@ -108,9 +131,7 @@ export class Link {
       return reply;
     } catch (error) {
       if (error instanceof StoreError && error.isLasting) errand.end();
-      else {
-        this.#keep({ key: keys[0], send: async () => undo(await errand.send()), end: () => errand.end() });
-      }
+      else this.#keep({ key: keys[0], send: async () => undo(await errand.send()), end: () => errand.end() });
       throw error;
     }
   }
@@ -133,14 +154,18 @@ export class Link {
     }
   }
 
-  /** Sends an operation first thing when the store is back. It is made then. */
-  keep<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): void {
-    let errand: Errand<Op> | undefined;
-    const send = (): Promise<unknown> => {
-      errand ??= this.#errand(keys, make);
-      return errand.send();
-    };
-    this.#keep({ key: keys[0], send, end: () => errand?.end() });
+  /** Tells the store an answer first thing when it is back. It is put in words then, and once before to see what it is: of one kind at the same keys only the last is told. */
+  keep(keys: readonly string[], make: MakeOperation<SettleOperation>): void {
+    const seen = make(NOBODY);
+    if (isHoldAnswer(seen)) this.#keepAnswer(keys, seen, make);
+    else this.#keep(this.#keptOf(keys, make));
+  }
+
+  /** There is something in the backlog: it is told now, unless the store is away. */
+  tellSoon(): void {
+    if (this.#isTelling || this.isAway) return;
+    this.#isTelling = true;
+    void this.#tellRest();
   }
 
   /** Asks what time it is at the store. */
@@ -151,9 +176,7 @@ export class Link {
   /** Ends the looks at a store that is away. What it could not be told is lost, and said. */
   close(): void {
     this.#isClosed = true;
-    this.#dropped += this.#later.size;
-    this.#later.clear();
-    this.#sayDropped("before the end");
+    this.backlog.close();
     if (this.#timer !== undefined) this.parts.clock.clearTimer(this.#timer);
     this.#timer = undefined;
   }
@@ -201,32 +224,45 @@ export class Link {
     const send = async (): Promise<void> => {
       if (clock.now() < forgottenMs || !isGift(errand.operation)) await errand.send();
     };
-    this.#keep({ key: keys[0], send, end: () => errand.end() });
+    const { operation } = errand;
+    const dropped = (): void => {
+      if (isHoldAnswer(operation)) this.#keepAnswer(keys, operation, (sender) => bareAnswer(operation, sender));
+    };
+    this.#keep({ key: keys[0], send, end: () => errand.end(), dropped });
+  }
+
+  async #tellRest(): Promise<void> {
+    try {
+      while (!this.isAway && !this.#isClosed && this.backlog.size > 0) await this.backlog.tell();
+    } catch {
+      // The store is away again, and what is left is told the next time.
+    } finally {
+      this.#isTelling = false;
+    }
+  }
+
+  #keptOf<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): Kept {
+    let errand: Errand<Op> | undefined;
+    const send = (): Promise<unknown> => {
+      errand ??= this.#errand(keys, make);
+      return errand.send();
+    };
+    return { key: keys[0], send, end: () => errand?.end() };
+  }
+
+  #keepAnswer(keys: readonly string[], seen: SettleOperation, make: MakeOperation<SettleOperation>): void {
+    if (this.#isClosed) return;
+    const name = answerName(keys, seen);
+    const retryAfterUs = longestOf(seen, this.backlog.answerOf(name)?.retryAfterUs);
+    const kept = this.#keptOf(keys, (sender) => lengthen(make(sender), retryAfterUs));
+    this.backlog.keepAnswer(name, { ...kept, retryAfterUs });
+    this.tellSoon();
   }
 
   #keep(kept: Kept): void {
     if (this.#isClosed) return;
-    if (this.#later.size >= LATER_MOST) this.#dropOldest();
-    this.#later.add(kept);
-  }
-
-  /** Drops the oldest that is not on its way: what is, may have arrived. The first is said at once, and how many there were at the end. */
-  #dropOldest(): void {
-    for (const kept of this.#later) {
-      if (kept === this.#told) continue;
-      this.#later.delete(kept);
-      kept.end();
-      this.#dropped += 1;
-      const why = `${LATER_MOST} operations already wait to be told to ${this.parts.store.name}; the oldest are dropped from now on`;
-      if (this.#dropped === 1) this.parts.onLost(kept.key, why);
-      return;
-    }
-  }
-
-  #sayDropped(when: string): void {
-    const count = this.#dropped;
-    this.#dropped = 0;
-    if (count > 0) this.parts.onLost("*", `${count} operations could not be told to ${this.parts.store.name} ${when}`);
+    this.backlog.keep(kept);
+    this.tellSoon();
   }
 
   async #sendAgain<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
@@ -263,7 +299,7 @@ export class Link {
     const { clock, store } = this.parts;
     return new Promise((resolve, reject) => {
       const timer = clock.setTimer(clock.now() + PATIENCE_MS, () => {
-        reject(new SilenceError(store.name));
+        reject(new SilenceError(store.name, PATIENCE_MS));
       });
       answer.then(
         (reply) => {
@@ -305,12 +341,13 @@ export class Link {
     this.#lookMs = Math.min(LOOK_MOST_MS, this.#lookMs * 2);
   }
 
-  /** Tries the store with a write, since one that can only be read is of no use, and tells it what it has missed. */
+  /** Tries the store with a write, since one that can only be read is of no use; keeps the places of this process, and tells it what it has missed. */
   async #look(): Promise<void> {
     try {
       await this.#sendOnce([TRIAL_KEY], trial({ asker: `${this.parts.process}:trial`, sequence: 1 }));
+      await this.places?.renewAll((keys, make) => this.#sendSurely(keys, make));
       // What comes meanwhile is told afterwards: otherwise a busy process would never be done.
-      await this.#tellMissed(this.#later.size);
+      await this.backlog.tell();
     } catch {
       this.#lookLater();
       return;
@@ -319,55 +356,13 @@ export class Link {
     this.failure = undefined;
     const awayMs = Math.round(this.parts.clock.now() - this.#awaySinceMs);
     this.parts.onOutage(`${this.parts.store.name} is back after ${awayMs} ms`, false);
-    this.#sayDropped(`while it was away: more than ${LATER_MOST} waited`);
-    // When this fails the store is away again, and what is left is told the next time.
-    await this.#tellMissed(LATER_MOST).catch(() => undefined);
-  }
-
-  /** Tells the store what it has missed, at most so much of it. One round at a time: two would send the same. */
-  async #tellMissed(count: number): Promise<void> {
-    while (this.#telling !== undefined) await this.#telling.catch(() => undefined);
-    this.#telling = this.#tell(count);
-    try {
-      await this.#telling;
-    } finally {
-      this.#telling = undefined;
-    }
-  }
-
-  async #tell(count: number): Promise<void> {
-    let left = count;
-    for (const kept of this.#later) {
-      if (left === 0) return;
-      left -= 1;
-      this.#told = kept;
-      try {
-        await kept.send();
-      } catch (error) {
-        // What the store will never take must not keep everything else from it.
-        if (!(error instanceof StoreError && error.isLasting)) throw error;
-        this.parts.onLost(kept.key, error.message);
-      } finally {
-        this.#told = undefined;
-      }
-      this.#later.delete(kept);
-      kept.end();
-    }
+    this.backlog.sayDropped("while it was away");
+    this.tellSoon();
   }
 }
 
-/** Nobody has answered in time. */
-class SilenceError extends StoreError {
-  constructor(store: string) {
-    super(`${store} has not answered in ${PATIENCE_MS} ms. Look at the server and the network to it.`);
-  }
-
-  /** The same with what the client said about it before, if it said something. */
-  after(cause: unknown): StoreError {
-    if (cause === undefined) return this;
-    return new StoreError(`${this.message} Its client said: ${wordsOf(cause)}`, { cause });
-  }
-}
+/** Stands for a sender where an operation is only looked at. */
+const NOBODY: Sender = { asker: "", sequence: 0 };
 
 function trial({ asker, sequence }: Sender): {
   readonly kind: "set";
@@ -383,14 +378,4 @@ function trial({ asker, sequence }: Sender): {
 function isGift(operation: Operation): boolean {
   if (operation.kind !== "settle") return false;
   return operation.keys.some(({ back }) => back.rate > 0 || back.window > 0 || back.quota > 0);
-}
-
-function unexpected(name: string, cause: unknown): StoreError {
-  return new StoreError(`${name} failed: ${wordsOf(cause)}. Look at the server and the network to it.`, { cause });
-}
-
-/** What an error says. One that only gathers others has no words of its own. */
-function wordsOf(cause: unknown): string {
-  if (cause instanceof AggregateError && cause.message === "") return cause.errors.map(wordsOf).join("; ");
-  return cause instanceof Error ? cause.message || cause.name : String(cause);
 }

@@ -1,14 +1,19 @@
-import type { TakeReply } from "../../core/shared/operation.js";
+import type { SharedRule, TakeReply } from "../../core/shared/operation.js";
 import { times } from "../../core/shared/record.js";
 import { costAt, type LaneCost } from "../lane.js";
+import { ONE } from "../ledger.js";
 import type { Plan } from "./plan.js";
-import { type StartGroup, StartGroups } from "./startGroups.js";
+import { groupsFor, type StartGroup, StartLog } from "./startLog.js";
 import { pauseEndUs } from "./stopWords.js";
 
-/** Lanes and keys of which something is remembered, at most; of more, those longest known are forgotten. */
-const LANES_MOST = 10_000;
-/** From so many groups of starts on, those that no limit counts any more are dropped. */
-const GROUPS_MANY = 64;
+/** Keys that are left alone of which that is remembered, at most; of more, those longest known are forgotten. */
+const HOLDS_MOST = 100_000;
+/** Keys whose starts are remembered, at most. */
+const KEYS_MOST = 100_000;
+/** With so many, what no limit counts any more is looked for. */
+const KEYS_MANY = 4_096;
+/** This part of them is forgotten at once when there are too many. */
+const FORGOTTEN_PART = 64;
 /** What holds a key whoever asks. The other limits follow from the starts that are counted. */
 const HOLDS: readonly string[] = ["cooldown", "headers", "pause", "quota"];
 
@@ -21,14 +26,36 @@ export interface Hold {
   readonly saidUs: number;
 }
 
+/** The starts at one key. */
+interface KnownKey {
+  readonly log: StartLog;
+  /** For how long a start matters to any limit of the key. */
+  countedForUs: number;
+}
+
+/** What a recollection is made with. */
+export interface RecollectionOptions {
+  /** Starts are remembered. Default true; false where nobody will ask for them, and then they take no memory. */
+  readonly hasStarts?: boolean;
+  /** Starts had to be forgotten. */
+  readonly onForgotten?: (message: string) => void;
+}
+
 /**
  * What this process has been told by a store, for the time when that is away: a store that goes forgives nothing.
  *
- * Instants are of this process's clock.
+ * The starts of a key take 24 bytes for each of at most 256 groups, of fewer where there are more than 4,000 keys; 100,000 keys at most. Of more, those longest
+ * known are forgotten, and every key that is not known counts as spent until all that was forgotten is over. Instants are of this process's clock.
  */
 export class Recollection {
-  readonly #starts = new Map<string, StartGroups>();
+  readonly #starts = new Map<string, KnownKey>();
   readonly #holds = new Map<string, Hold>();
+  /** With so many keys, it is time to tidy up. */
+  #tidyAt = KEYS_MANY;
+  /** By then, all starts that were forgotten are over. */
+  #unsureUntilUs = Number.NEGATIVE_INFINITY;
+
+  constructor(readonly options: RecollectionOptions = {}) {}
 
   /** Notes what a store answered. */
   heard(plan: Plan, cost: LaneCost, { nowUs: saidUs, starts, stop }: TakeReply, nowUs: number): void {
@@ -51,15 +78,18 @@ export class Recollection {
     cost: LaneCost,
     { startedUs, count }: { readonly startedUs: number; readonly count: number },
   ): void {
+    if (this.options.hasStarts === false) return;
     plan.storeKeys.forEach((key, index) => {
       let known = this.#starts.get(key);
       if (known === undefined) {
-        forgetFirst(this.#starts);
-        known = new StartGroups();
+        if (this.#starts.size >= this.#tidyAt) this.#tidy(startedUs);
+        known = { log: new StartLog(1), countedForUs: 0 };
         this.#starts.set(key, known);
       }
-      known.add(startedUs, count, [times(costAt(cost, index), count)]);
-      if (known.groups.length % GROUPS_MANY === 0) known.forgetBefore(startedUs - countedForUs(plan));
+      known.countedForUs = countedForUs(plan.keys[index].shared);
+      const units = cost === ONE ? undefined : [times(costAt(cost, index), count)];
+      if (!known.log.add(startedUs, count, units)) return;
+      known.log.trim(startedUs - known.countedForUs, groupsFor(this.#starts.size));
     });
   }
 
@@ -72,7 +102,7 @@ export class Recollection {
   hold(storeKey: string, hold: Hold): void {
     const known = this.#holds.get(storeKey);
     if (known !== undefined && known.untilUs >= hold.untilUs) return;
-    forgetFirst(this.#holds);
+    if (this.#holds.size >= HOLDS_MOST) forgetFirst(this.#holds);
     this.#holds.set(storeKey, hold);
   }
 
@@ -89,9 +119,41 @@ export class Recollection {
 
   /** Gives the starts at a key that are remembered, the oldest first, and forgets them. */
   takeStarts(storeKey: string): readonly StartGroup[] {
-    const groups = this.#starts.get(storeKey)?.groups ?? [];
-    this.#starts.delete(storeKey);
-    return groups;
+    const known = this.#starts.get(storeKey);
+    if (known === undefined || known.log.size === 0) return [];
+    // That it is known is remembered.
+    this.#starts.set(storeKey, { ...known, log: new StartLog(1) });
+    return known.log.groups;
+  }
+
+  /** Until when a key of a plan counts as spent, since its starts may have been forgotten, and which; undefined when none may have been. */
+  unsureOf({ storeKeys }: Plan, nowUs: number): { readonly untilUs: number; readonly index: number } | undefined {
+    if (this.#unsureUntilUs <= nowUs) return undefined;
+    const index = storeKeys.findIndex((key) => !this.#starts.has(key));
+    return index < 0 ? undefined : { untilUs: this.#unsureUntilUs, index };
+  }
+
+  /** Drops what no limit counts any more, makes the rest smaller where there are many, and forgets some keys where there are too many. */
+  #tidy(nowUs: number): void {
+    const most = groupsFor(2 * this.#starts.size);
+    for (const [key, known] of this.#starts) {
+      if (known.log.lastUs + known.countedForUs <= nowUs) this.#starts.delete(key);
+      else known.log.trim(nowUs - known.countedForUs, most);
+    }
+    if (this.#starts.size >= KEYS_MOST) this.#forgetSome(nowUs);
+    this.#tidyAt = Math.max(KEYS_MANY, Math.min(KEYS_MOST, 2 * this.#starts.size));
+  }
+
+  #forgetSome(nowUs: number): void {
+    const wasSure = this.#unsureUntilUs <= nowUs;
+    let left = Math.ceil(KEYS_MOST / FORGOTTEN_PART);
+    for (const [key, { log, countedForUs: forUs }] of this.#starts) {
+      if (left-- === 0) break;
+      this.#starts.delete(key);
+      this.#unsureUntilUs = Math.max(this.#unsureUntilUs, log.lastUs + forUs);
+    }
+    const message = `the starts at more than ${KEYS_MOST} keys matter at once, and the first were forgotten; should the store go away, keys that are not known count as spent. Use fewer hosts in one process, or outage "closed"`;
+    if (wasSure) this.options.onForgotten?.(message);
   }
 }
 
@@ -100,21 +162,16 @@ function isHold(kind: string): kind is Hold["kind"] {
 }
 
 function forgetFirst(known: Map<string, unknown>): void {
-  if (known.size < LANES_MOST) return;
   for (const [name] of known) {
     known.delete(name);
     return;
   }
 }
 
-/** For how long a start matters to any limit of a plan. */
-function countedForUs({ keys }: Plan): number {
-  let longestUs = 0;
-  for (const { shared } of keys) {
-    const { gapUs, rateCount, ratePerUs, burst, windows, quota } = shared;
-    const bucketUs = rateCount === 0 ? 0 : (burst * ratePerUs) / rateCount;
-    longestUs = Math.max(longestUs, gapUs, bucketUs, quota > 0 ? Number.POSITIVE_INFINITY : 0);
-    for (let index = 1; index < windows.length; index += 3) longestUs = Math.max(longestUs, windows[index]);
-  }
+/** For how long a start matters to any limit of a key, in microseconds; Infinity with a quota. */
+export function countedForUs({ gapUs, rateCount, ratePerUs, burst, windows, quota }: SharedRule): number {
+  if (quota > 0) return Number.POSITIVE_INFINITY;
+  let longestUs = Math.max(gapUs, rateCount === 0 ? 0 : (burst * ratePerUs) / rateCount);
+  for (let index = 1; index < windows.length; index += 3) longestUs = Math.max(longestUs, windows[index]);
   return longestUs;
 }

@@ -39,7 +39,7 @@ export class Settler implements SharedPermitOwner {
     const { grant } = permit;
     if (grant === undefined) return;
     this.parts.standby.count(grant.facts.plan, 1);
-    if (grant.facts.isFollowed && grant.facts.origin === "store") this.parts.renewals.add(permit, grant);
+    if (grant.facts.isFollowed) this.parts.renewals.add(permit, grant);
   }
 
   settle(permit: SharedPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): Promise<void> {
@@ -57,6 +57,10 @@ export class Settler implements SharedPermitOwner {
   lapse(permit: SharedPermit): void {
     if (permit.local.isReleased) return;
     permit.isLapsed = true;
+    const engine = this.parts.engine();
+    const [host = permit.local] = permit.local.parts ?? [];
+    // Where it has not lapsed in the books of this process already.
+    if (engine.ledger.isOpen(host, engine.nowUs())) engine.books.count(host.slot, "lapsed");
     permit.local.release();
     if (permit.grant !== undefined) this.parts.standby.count(permit.grant.facts.plan, -1);
   }

@@ -16,17 +16,21 @@ import type { Store } from "../../stores/store.js";
 import { Calendar } from "../calendar.js";
 import { costAt, type LaneCost } from "../lane.js";
 import { ONE } from "../ledger.js";
-import type { Link } from "./link.js";
+import type { Link, MakeOperation } from "./link.js";
+import type { MissedStarts } from "./linkBacklog.js";
 import type { Plan } from "./plan.js";
 import { Recollection } from "./recollection.js";
-import { type StartGroup, StartGroups } from "./startGroups.js";
+import { MissedLanes } from "./standbyMissed.js";
+import type { StartGroup } from "./startLog.js";
 
 /** How many processes are assumed when nobody has ever said. */
 const UNKNOWN_FLEET = 10;
-/** Lanes of which starts are kept, at most. */
-const LANES_MOST = 10_000;
+/** Keys whose fleet is remembered, at most. */
+const FLEETS_MOST = 10_000;
 /** Between two looks at places that are all taken. */
 const PLACES_POLL_US = 20_000;
+/** Between two looks for room to remember one more lane. */
+const ROOM_POLL_US = 1_000_000;
 
 /** Whose starts are noted, and how they are told to the store. */
 export interface StartNote {
@@ -39,17 +43,17 @@ export interface StartNote {
 /**
  * Stands in for a store that is away: grants this process's share of each limit, or everything.
  *
- * It keeps what it granted, and tells the store when that is back, so that coming back makes no burst.
+ * It keeps what it granted, and tells the store when that is back, so that coming back makes no burst. What it cannot keep it does not grant.
  */
-export class Standby {
+export class Standby implements MissedStarts {
   /** Processes that share a key, as the store last said; at any key, and by the name of the first. */
   #fleet = 0;
   readonly #fleets = new Map<string, number>();
   /** The starts at the keys of a plan that the store does not know of. */
-  readonly #missed = new Map<string, StartGroups>();
+  readonly #missed = new MissedLanes<StartNote>();
   readonly #calendar = new Calendar();
   /** What the store said before it went. */
-  readonly recollection = new Recollection();
+  readonly recollection: Recollection;
   /** How many permits of this process hold a place at a key, whoever granted them. */
   readonly #held = new Map<string, number>();
 
@@ -58,12 +62,18 @@ export class Standby {
     readonly store: Store,
     readonly link: Link,
     readonly nowUs: () => number,
-  ) {}
+    /** What holds while the store is away. Only for shares it has to be remembered what was started before. */
+    readonly outage: "share" | "closed" | "open" = "share",
+  ) {
+    const onForgotten = (message: string): void => link.parts.onLost("*", message);
+    this.recollection = new Recollection({ hasStarts: outage === "share", onForgotten });
+    link.backlog.starts = this;
+  }
 
   /** Hears how many processes share the keys of a plan. */
   learn({ storeKeys: [first] }: Plan, fleet: number): void {
     this.#fleet = fleet;
-    if (this.#fleets.size >= LANES_MOST) this.#fleets.clear();
+    if (this.#fleets.size >= FLEETS_MOST) this.#fleets.clear();
     this.#fleets.set(first, fleet);
   }
 
@@ -122,7 +132,7 @@ export class Standby {
     const { plan } = note;
     const keys = this.#partsOf(plan, operation.keys);
     await this.#recall(plan, keys);
-    const stop = this.#stopOf(plan, keys);
+    const stop = this.#fullAt(plan, this.nowUs()) ?? this.#stopOf(plan, keys);
     if (stop !== undefined) return stop;
     // What was said about turns is of the other timeline.
     const own = { ...operation, keys, turnUs: 0, joinedUs: 0, ticket: "", horizonUs: 0, member: "" };
@@ -131,11 +141,35 @@ export class Standby {
     return reply;
   }
 
+  /** In how many lanes there are starts that the store does not know of. */
+  get size(): number {
+    return this.#missed.size;
+  }
+
+  /** Hands over the starts of one of these lanes. */
+  take(): { readonly keys: readonly string[]; readonly make: MakeOperation<RecordOperation> } | undefined {
+    const lane = this.#missed.take();
+    if (lane === undefined) return undefined;
+    const { plan, keysNow } = lane.note;
+    const groups = lane.log.groups;
+    const make = (sender: Sender): RecordOperation => {
+      const known = keysNow();
+      // The policy may have changed, and with it which keys there are.
+      const keys = known.length === plan.keys.length ? known : keysOnce(plan);
+      const since = plan.storeKeys.map((_, index) => {
+        return { rateUs: ALWAYS_US, quotaUs: this.#periodFromUs(plan, index, keys[index]) };
+      });
+      return { kind: "record", ...sender, keys, ...toldOf(groups, this.nowUs(), since) };
+    };
+    return { keys: plan.storeKeys, make };
+  }
+
   /** Counts here a start that was made without asking; `isMissed`: the store has to be told when it is back. */
   async record(note: StartNote, whole: readonly TakeKey[], start: MissedStart): Promise<void> {
     const { plan, cost } = note;
     const { startedUs, isMissed } = start;
     if (isMissed) this.#note(note, startedUs, 1);
+    if (this.outage !== "share") return;
     // Behind what was started before.
     this.recollection.started(plan, cost, { startedUs, count: 1 });
     await this.#recall(plan, this.#partsOf(plan, whole));
@@ -175,6 +209,8 @@ export class Standby {
       const { kind, untilUs, because } = held.hold;
       return stopped(nowUs, held.index, kind, untilUs, because);
     }
+    const unsure = this.recollection.unsureOf(plan, nowUs);
+    if (unsure !== undefined) return stopped(nowUs, unsure.index, "queue", unsure.untilUs, "");
     const full = keys.findIndex(
       ({ rule }, index) => rule.concurrency > 0 && (this.#held.get(plan.storeKeys[index]) ?? 0) >= rule.concurrency,
     );
@@ -190,6 +226,8 @@ export class Standby {
     if (held !== undefined && held.hold.kind === "cooldown") {
       return stopped(nowUs, held.index, held.hold.kind, held.hold.untilUs, held.hold.because);
     }
+    const full = this.#fullAt(plan, nowUs);
+    if (full !== undefined) return full;
     const none = plan.keys.map(() => 0);
     const start = { startedUs: nowUs, token: 0, unitsAfter: none, previousUs: none };
     const starts = Array.from({ length: operation.count }, () => start);
@@ -212,33 +250,24 @@ export class Standby {
     });
   }
 
-  #note({ plan, cost, keysNow }: StartNote, startedUs: number, count: number): void {
-    const name = plan.storeKeys.join("\n");
-    let missed = this.#missed.get(name);
-    if (missed === undefined) {
-      if (this.#missed.size >= LANES_MOST) return;
-      missed = new StartGroups();
-      this.#missed.set(name, missed);
-      const make = (sender: Sender) => {
-        const known = keysNow();
-        // The policy may have changed, and with it which keys there are.
-        const keys = known.length === plan.keys.length ? known : keysOnce(plan);
-        return { kind: "record", ...sender, keys, ...this.#takeMissed(name, plan, keys) } as const;
-      };
-      this.link.keep(plan.storeKeys, make);
-    }
-    const units = plan.storeKeys.map((_, index) => times(costAt(cost, index), count));
-    missed.add(startedUs, count, units);
+  #note(note: StartNote, startedUs: number, count: number): void {
+    const { plan, cost } = note;
+    const units = cost === ONE ? undefined : plan.keys.map((_, index) => times(costAt(cost, index), count));
+    const isKept = this.#missed.add(note, { startedUs, count, units }, this.nowUs());
+    if (!isKept) this.#sayFull();
+    this.link.tellSoon();
   }
 
-  /** The starts at the keys of a plan that the store does not know of. What comes from now on is told next. */
-  #takeMissed(name: string, plan: Plan, keys: readonly TakeKey[]): Told {
-    const groups = this.#missed.get(name)?.groups ?? [];
-    this.#missed.delete(name);
-    const since = plan.storeKeys.map((_, index) => {
-      return { rateUs: ALWAYS_US, quotaUs: this.#periodFromUs(plan, index, keys[index]) };
-    });
-    return toldOf(groups, this.nowUs(), since);
+  /** A start at these keys could not be remembered, so that nobody would ever hear of it: it has to wait. */
+  #fullAt({ storeKeys }: Plan, nowUs: number): TakeReply | undefined {
+    if (this.#missed.hasRoomFor(storeKeys, nowUs)) return undefined;
+    this.#sayFull();
+    return stopped(nowUs, 0, "queue", nowUs + ROOM_POLL_US, "");
+  }
+
+  #sayFull(): void {
+    const { store, onLost } = this.link.parts;
+    this.#missed.sayFull((message) => onLost("*", message), store.name);
   }
 }
 

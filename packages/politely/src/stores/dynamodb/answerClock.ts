@@ -15,24 +15,39 @@ const narrowAtMostMs = 3_000;
 const acceptForMs = 300_000;
 /** Narrowing goes on until the error is this part of what is allowed, so that it is not needed again soon. */
 const aimedPart = 0.6;
-/** One answer gives bounds this far apart, or a little more; a larger error is reached without narrowing. */
+/** One answer gives bounds a second and a round trip apart. Whoever may be this far behind is content with it, and never reads for more. */
+const secondUs = 1_000_000;
 const oneAnswerUs = 1_050_000;
 /** The bounds can get as close as two round trips, and what the machines behind one address may differ by. With one to spare: */
 const fewestRoundTrips = 3;
 const hostsDifferUs = 10_000;
+/** How much more than the least that can be had is put up with. */
+const slack = 1.5;
 /** A wall clock that goes this much faster or slower than the monotonic one, and this much more, says that one of them stood still or was set. */
 const steppedMs = 100;
 const steppedRate = 0.001;
 
+/** DynamoDB's time as a client knows it, in microseconds. */
+export interface KnownTime {
+  /** Since 1970: never ahead of DynamoDB's clock. A whole number. */
+  readonly nowUs: number;
+  /** How far it may be behind. */
+  readonly errorUs: number;
+}
+
 /**
  * DynamoDB's time, from the `Date` of all answers that a client gets.
  *
- * One for each client, however many stores use it. What it tells is at most as far behind as `settle` was asked for, never ahead, and never goes back.
+ * One for each client, however many stores use it. What it tells is never ahead, and says how far it may be behind. It goes back only when answers say that
+ * DynamoDB's clock was set back: whoever went on by the old time would be ahead of all who begin later.
+ *
+ * The answer that brings what another client wrote says in which second that was. So a client is behind what it knows of others by 1,010 ms at most, over a slow way
+ * too, and `decide` does not take it for a clock that was set back.
  */
 export class AnswerClock {
   static readonly #clocks = new WeakMap<DynamodbClient, AnswerClock>();
 
-  readonly #time = new ServerTime();
+  #time = new ServerTime();
   #narrowing: Promise<void> | undefined;
   #fastestUs = Number.POSITIVE_INFINITY;
   /** What has to be put up with until then, since narrowing did not reach less. */
@@ -73,15 +88,18 @@ export class AnswerClock {
     // It may have been under way while the clock stood still, and be as old as that took.
     if (wasStepped) return;
     this.#fastestUs = Math.min(this.#fastestUs, (receivedMs - sentMs) * 1_000);
-    this.#time.hear({ dateMs, sentUs: sentMs * 1_000, receivedUs: receivedMs * 1_000 });
+    const heard = { dateMs, sentUs: sentMs * 1_000, receivedUs: receivedMs * 1_000 };
+    if (this.#time.hear(heard)) return;
+    this.#time = new ServerTime();
+    this.#time.hear(heard);
   }
 
-  /** Whether the time is known to `errorUs`, or as well as it can be. */
+  /** Whether the time is known to `errorUs`, or about as well as it can be. */
   isSettled(errorUs: number): boolean {
     this.#distrustIfStepped();
     const reachedUs = this.#errorUs();
     if (reachedUs === Number.POSITIVE_INFINITY) return false;
-    if (errorUs >= oneAnswerUs || reachedUs <= Math.max(errorUs, this.#bestUs() * 1.5)) return true;
+    if (reachedUs <= Math.max(errorUs, this.#toleratedUs(errorUs))) return true;
     return reachedUs <= this.#acceptedUs && performance.now() < this.#acceptedUntilMs;
   }
 
@@ -98,11 +116,15 @@ export class AnswerClock {
     await this.#narrowing;
   }
 
-  /** Microseconds since 1970, by DynamoDB's clock. */
-  nowUs(): number {
-    const nowUs = this.#time.nowUs(performance.now() * 1_000);
-    if (nowUs === undefined) throw new StoreError("DynamoDB's time is not known yet. This is a bug of politely.");
-    return nowUs;
+  /** What time it is by DynamoDB's clock, and how well that is known. */
+  read(): KnownTime {
+    const localUs = performance.now() * 1_000;
+    const nowUs = this.#time.nowUs(localUs);
+    const bounds = this.#time.boundsUs(localUs);
+    if (nowUs === undefined || bounds === undefined) {
+      throw new StoreError("DynamoDB's time is not known yet. This is a bug of politely.");
+    }
+    return { nowUs, errorUs: Math.max(0, Math.ceil(bounds.highUs - nowUs)) };
   }
 
   /** Asks around the instants at which the server's second changes, since other answers tell nothing new. */
@@ -116,11 +138,12 @@ export class AnswerClock {
           "DynamoDB's answers carry no Date that can be read, so the store does not know the time. If a proxy removes the header, let it through.",
         );
       }
-      const aimUs = Math.max(errorUs * aimedPart, this.#bestUs());
+      if (errorUs >= oneAnswerUs && this.isSettled(errorUs)) return;
+      const aimUs = Math.max(errorUs * aimedPart, this.#narrowedUs());
       const reachedUs = this.#errorUs();
-      if (reachedUs <= aimUs || (errorUs >= oneAnswerUs && reachedUs < Number.POSITIVE_INFINITY)) return;
+      if (reachedUs <= aimUs) return;
       if (performance.now() >= giveUpMs) {
-        this.#acceptedUs = reachedUs * 1.5;
+        this.#acceptedUs = reachedUs * slack;
         this.#acceptedUntilMs = giveUpMs + acceptForMs;
         return;
       }
@@ -129,8 +152,14 @@ export class AnswerClock {
     }
   }
 
-  /** About the least error that can be had over this way. */
-  #bestUs(): number {
+  /** What a slow way makes of an error that was asked for: 4.5 round trips and 15 ms; or what one answer tells, 1.5 and 1,015 ms, where that is less or enough. */
+  #toleratedUs(errorUs: number): number {
+    const toldUs = secondUs + (this.#fastestUs + hostsDifferUs) * slack;
+    return errorUs >= oneAnswerUs ? toldUs : Math.min(toldUs, this.#narrowedUs() * slack);
+  }
+
+  /** About the least error that many answers leave over this way. */
+  #narrowedUs(): number {
     return this.#fastestUs * fewestRoundTrips + hostsDifferUs;
   }
 

@@ -1,6 +1,6 @@
-import type { CellWrite, ChangeCells } from "../cells.js";
-import type { DynamodbClient, DynamodbCondition } from "../dynamodb.js";
-import type { AnswerClock } from "./answerClock.js";
+import type { CellWrite } from "../cells.js";
+import type { ChangeDynamodbCells, DynamodbClient, DynamodbCondition } from "../dynamodb.js";
+import type { AnswerClock, KnownTime } from "./answerClock.js";
 import { failureOf, type Refusal, refusalOf, timeoutOf } from "./failures.js";
 import { cellOf, expiryUs, itemName, itemOf, keyName, type StoredCell, versionName } from "./item.js";
 import { pause } from "./pause.js";
@@ -66,7 +66,7 @@ export class TableCells {
   }
 
   /** As `change` of `Cells`. */
-  async change<Answer>(keys: readonly string[], change: ChangeCells<Answer>): Promise<Answer> {
+  async change<Answer>(keys: readonly string[], change: ChangeDynamodbCells<Answer>): Promise<Answer> {
     const names: string[] = [];
     for (const key of keys) {
       const name = itemName(key);
@@ -87,16 +87,16 @@ export class TableCells {
     }
   }
 
-  async #carryOut<Answer>(job: Job, change: ChangeCells<Answer>): Promise<Answer> {
+  async #carryOut<Answer>(job: Job, change: ChangeDynamodbCells<Answer>): Promise<Answer> {
     const answers = new Map<string, Answer>();
     for (;;) {
       await this.#settleClock(job);
-      const nowUs = this.options.clock.nowUs();
-      const decision = decide(job, change, nowUs);
+      const time = this.options.clock.read();
+      const decision = decide(job, change, time);
       if (decision.writes.length > 0) {
         const version = this.#nextVersion();
         answers.set(version, decision.answer());
-        await this.#write(job, decision.writes, version, nowUs);
+        await this.#write(job, decision.writes, version, time.nowUs);
         // A write whose reply got lost is sent again by the client, and fails the second time: then what is there is what it wrote.
         const landed = job.cells.find((cell) => cell !== undefined && answers.has(cell.version));
         if (landed !== undefined) return answers.get(landed.version) as Answer;
@@ -233,10 +233,14 @@ interface Outcome<Answer> {
   answer(): Answer;
 }
 
-function decide<Answer>({ cells }: Job, change: ChangeCells<Answer>, nowUs: number): Outcome<Answer> {
+function decide<Answer>(
+  { cells }: Job,
+  change: ChangeDynamodbCells<Answer>,
+  { nowUs, errorUs }: KnownTime,
+): Outcome<Answer> {
   try {
     const values = cells.map((cell) => (cell === undefined || cell.expiresUs <= nowUs ? undefined : cell.value));
-    const { writes, answer } = change(values, nowUs);
+    const { writes, answer } = change(values, nowUs, errorUs);
     return { writes, answer: () => answer };
   } catch (error) {
     // It may be due to cells of different times. Without writes they are read again before it counts.

@@ -16,7 +16,7 @@ export const POLL_LEAST = 10_000;
 /** For how long an answer is remembered, and how much longer than it must a key is kept. */
 export const MINUTE = MEMO_US;
 export const KEEP_MOST = 400 * 86_400_000_000;
-export const BEHIND_MOST = 1_000_000;
+export const BEHIND_MOST = 2_000_000;
 export const TRACKS_MOST = 16;
 export const UNCLAIMED = 100_000;
 export const MISSED = 1_000_000;

@@ -1,7 +1,9 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decideLease } from "../../../src/core/shared/lease.js";
 import type { LeaseOperation, LeaseReply } from "../../../src/core/shared/operation.js";
 import { StoreError } from "../../../src/errors.js";
+import { seeded } from "../../laws/seeded.js";
 
 const second = 1_000_000;
 const hour = 3_600 * second;
@@ -9,6 +11,8 @@ const hour = 3_600 * second;
 /** A lease with its text, on a clock that the test moves. */
 class LeasePlace {
   nowUs = 10 * hour;
+  errorUs = 0;
+  statedUs = 0;
   text: string | undefined;
 
   send(holder: string, act: LeaseOperation["act"], terms: Partial<LeaseOperation> = {}): LeaseReply {
@@ -21,7 +25,8 @@ class LeasePlace {
       epochUs: 5,
       ...terms,
     };
-    const { reply, text } = decideLease(this.text, operation, this.nowUs, "nightly");
+    const { errorUs, statedUs } = this;
+    const { reply, text } = decideLease(this.text, operation, this.nowUs, "nightly", { errorUs, statedUs });
     this.text = text ?? this.text;
     return reply;
   }
@@ -86,4 +91,88 @@ describe("a lease", () => {
       expect(() => lease.send("a", "look")).toThrow(/"nightly"/);
     },
   );
+});
+
+/** One who asks: after how long, what, and how well it knows the time then. */
+interface Ask {
+  readonly afterUs: number;
+  readonly holder: string;
+  readonly act: "take" | "renew" | "release";
+  /** How far its time may be behind, and the part of that by which it is. */
+  readonly errorUs: number;
+  readonly behind: number;
+}
+
+const anyAsk: fc.Arbitrary<Ask> = fc.record({
+  afterUs: fc.oneof(fc.nat(second / 10), fc.nat(3 * second)),
+  holder: fc.constantFrom("a", "b", "c"),
+  act: fc.constantFrom("take" as const, "take" as const, "renew" as const, "release" as const),
+  errorUs: fc.oneof(fc.nat(second / 10), fc.nat(3 * second)),
+  behind: fc.double({ min: 0, max: 1, noNaN: true }),
+});
+
+describe("a lease among clients that do not know the time well", () => {
+  const ttlUs = 2 * second;
+  /** What the store of each says that clients differ by. Whoever holds the lease gives up that much before the end. */
+  const stated: Readonly<Record<string, number>> = { a: 0, b: second / 10, c: 1.1 * second };
+
+  it("never has two who believe in it, however far behind each of them is", () => {
+    let handedOn = 0;
+    const play = (asks: readonly Ask[]): void => {
+      const lease = new LeasePlace();
+      let trueUs = lease.nowUs;
+      let believer = { holder: "", untilUs: 0 };
+      for (const { afterUs, holder, act, errorUs, behind } of asks) {
+        trueUs += afterUs;
+        lease.nowUs = trueUs - Math.floor(behind * errorUs);
+        lease.errorUs = errorUs;
+        lease.statedUs = stated[holder];
+        const { isHeld } = lease.send(holder, act, { ttlUs });
+        if (act === "release" && believer.holder === holder) believer = { holder: "", untilUs: 0 };
+        if (!isHeld) continue;
+        if (believer.holder !== holder) {
+          expect(believer.untilUs).toBeLessThanOrEqual(trueUs);
+          handedOn += 1;
+        }
+        believer = { holder, untilUs: trueUs + ttlUs - stated[holder] };
+      }
+    };
+    fc.assert(fc.property(fc.array(anyAsk, { minLength: 2, maxLength: 60 }), play), seeded(500));
+    expect(handedOn).toBeGreaterThan(500);
+  });
+
+  it("is free once its life and what both did not know have passed, however often somebody asks before", () => {
+    const anyBehind = fc.nat(3 * second);
+    fc.assert(
+      fc.property(anyBehind, anyBehind, fc.array(fc.nat(second), { maxLength: 40 }), (ofHolder, ofNext, pauses) => {
+        const lease = new LeasePlace();
+        const trueUs = lease.nowUs;
+        lease.errorUs = ofHolder;
+        lease.send("dead", "take", { ttlUs });
+        lease.errorUs = ofNext;
+        lease.nowUs -= ofNext;
+        for (const us of pauses) {
+          lease.nowUs += us;
+          lease.send("next", "take", { ttlUs });
+        }
+        lease.nowUs = Math.max(lease.nowUs, trueUs + ttlUs + ofHolder);
+        expect(lease.send("next", "take", { ttlUs }).isHeld).toBe(true);
+      }),
+      seeded(200),
+    );
+  });
+
+  it("is not made shorter by one who is behind, and is when the clock was set back", () => {
+    const lease = new LeasePlace();
+    lease.send("a", "take", { ttlUs });
+    const { text } = lease;
+    lease.errorUs = second;
+    lease.statedUs = 2 * second;
+    lease.nowUs -= second;
+    expect(lease.send("b", "take")).toMatchObject({ isHeld: false, remainingUs: ttlUs + second });
+    expect(lease.text).toBe(text);
+    lease.nowUs -= hour;
+    expect(lease.send("b", "take")).toMatchObject({ isHeld: false, remainingUs: ttlUs + second });
+    expect(lease.text).not.toBe(text);
+  });
 });

@@ -1,7 +1,17 @@
 import { expect, it } from "vitest";
 import { memoryStore } from "../../../src/stores/memory.js";
+import type { Store } from "../../../src/stores/store.js";
 import { keyOf, takeOf } from "../../../src/testing/store/operations.js";
-import { watchStore } from "./watchStore.mjs";
+
+interface Watched {
+  readonly store: Store;
+  readonly tallies: Readonly<Record<string, object>>;
+}
+
+// Plain JavaScript, since processes of their own load it.
+const { watchStore } = (await import(new URL("watchStore.mjs", import.meta.url).href)) as {
+  watchStore(store: Store, onSettled: () => void): Watched;
+};
 
 it("counts a take that was refused, sent again and then granted, and one that was sent twice once", async () => {
   let nowUs = 1_000_000;

@@ -85,6 +85,19 @@ export function describeClock(server: () => DynamodbServer): void {
       expect(nowUs).toBeLessThanOrEqual(wallUs() + 600_001_000);
     });
 
+    it("follows a server whose clock was set back, so that those who began before and after agree", async () => {
+      await using proxy = await answerProxy(server().endpoint);
+      const [cells, late] = [1, 2].map(() => dynamodbCells(dynamodbClient(proxy.endpoint), { table }));
+      await timeOf(cells);
+      proxy.date = (date) => new Date(Date.parse(date) - 600_000).toUTCString();
+      await timeOf(cells);
+      for (const each of [cells, late]) {
+        const nowUs = await timeOf(each);
+        expect(nowUs).toBeLessThanOrEqual(wallUs() - 599_999_000);
+        expect(nowUs).toBeGreaterThan(wallUs() - 605_000_000);
+      }
+    });
+
     it("is worked out anew when wall clock and monotonic clock do not agree about how much time has passed", async () => {
       await using proxy = await answerProxy(server().endpoint);
       const cells = dynamodbCells(dynamodbClient(proxy.endpoint), { table });

@@ -177,7 +177,7 @@ describe("a change that takes too long", () => {
     async (kind) => {
       using library = await compileLibrary();
       await using place = await openPlace(server);
-      const cells = place.cells();
+      const cells = place.cells(place.pool(), { timeoutMs: 5_000 });
       await add(cells, "held");
       const flags = new Int32Array(new SharedArrayBuffer(8));
       const worker = new Worker(new URL("stalls.mjs", import.meta.url), {

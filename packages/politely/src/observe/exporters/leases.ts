@@ -1,0 +1,56 @@
+import { StoreError } from "../../errors.js";
+import type { LeaseRefusal } from "../../lease.js";
+import type { Lease } from "../../stores/lease.js";
+
+/** How asking for a lease ended, or the lease itself. `refused`: somebody else has it. `failed`: the store did. `lost`: it was had, and is gone before its release. */
+export type LeaseResult = "taken" | "refused" | "failed" | "lost";
+
+/** Every result, in the order in which they are told. */
+export const LEASE_RESULTS: readonly LeaseResult[] = ["taken", "refused", "failed", "lost"];
+
+/** Counts leases, and how many are held now. */
+export class Leases {
+  held = 0;
+
+  constructor(readonly onResult: (result: LeaseResult) => void) {}
+
+  /**
+   * Counts how `asked` ends, and answers as it does; of a lease, with one that is the same but for being counted until it is released or lost.
+   * A wait that was aborted, or arguments that make no sense, count as nothing.
+   */
+  async count(asked: Promise<Lease | LeaseRefusal>): Promise<Lease | LeaseRefusal> {
+    try {
+      const answer = await asked;
+      this.onResult(answer.held ? "taken" : "refused");
+      return answer.held ? this.#follow(answer) : answer;
+    } catch (error) {
+      if (error instanceof StoreError) this.onResult("failed");
+      throw error;
+    }
+  }
+
+  #follow(lease: Lease): Lease {
+    const { name, token, signal } = lease;
+    this.held += 1;
+    let isHeld = true;
+    const end = (): void => {
+      signal.removeEventListener("abort", lose);
+      if (isHeld) this.held -= 1;
+      isHeld = false;
+    };
+    const lose = (): void => {
+      if (isHeld) this.onResult("lost");
+      end();
+    };
+    const release = (): Promise<void> => {
+      if (signal.aborted) lose();
+      return lease.release().finally(end);
+    };
+    signal.addEventListener("abort", lose);
+    if (signal.aborted) lose();
+    return { held: true, name, token, signal, release, [ASYNC_DISPOSE]: release };
+  }
+}
+
+// Older engines have no Symbol.asyncDispose; the lease is then simply not disposable by `await using`.
+const ASYNC_DISPOSE: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
