@@ -6,7 +6,7 @@ const apart = [
   "packages/politely/test/fleet/**/*.test.ts",
   "packages/politely/test/stores/**/*.test.ts",
   "packages/politely/test/http/**/*.test.ts",
-  "packages/politely-cli/test/{get,view,demo}/**/*.test.ts",
+  "packages/politely-cli/test/{get,main,view,demo,serve}/**/*.test.ts",
 ];
 
 export default defineConfig({

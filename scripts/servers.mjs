@@ -17,6 +17,16 @@ const packages = new Map([
   // A terminal to look at, and the list of what runs in it.
   ["tmux", "tmux"],
   ["ps", "procps"],
+  // Looks at the service's page, and at its metrics.
+  ["chromium", "chromium"],
+  ["promtool", "prometheus"],
+  // Speak to the service in other languages.
+  ["curl", "curl"],
+  ["openssl", "openssl"],
+  ["python3", "python3"],
+  ["ruby", "ruby"],
+  ["php", "php-cli"],
+  ["go", "golang-go"],
 ]);
 
 const installWithinMs = 600_000;
@@ -58,7 +68,7 @@ function main(names) {
     console.error(`The tests need ${missing.join(", ")}. ${problem} Install by hand: apt-get install ${byHand}`);
     console.error(
       "Without apt-get: the packages of the same names; nginx with limit_req and limit_conn, haproxy 2.4 or later, " +
-        "Redis 7 or later, Java 17 or later.",
+        "Redis 7 or later, Java 17 or later, Go 1.18 or later.",
     );
   }
   return problem === undefined;

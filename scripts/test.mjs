@@ -20,7 +20,15 @@ const failed = runSteps([
     name: "types",
     needs: "build",
     run: () =>
-      ["packages/politely/test", "packages/politely-cli/test", "bench", "examples", "scripts", "."]
+      [
+        "packages/politely/test",
+        "packages/politely-cli/test",
+        "packages/politely-cli/page",
+        "bench",
+        "examples",
+        "scripts",
+        ".",
+      ]
         .map(types)
         .every(Boolean),
   },

@@ -23,7 +23,8 @@ export const command = {
   rows: [
     {
       id: "get",
-      title: "politely get, small local pages, no limits, 32 at a time, beside an undici loop that writes the same files",
+      title:
+        "politely get, small local pages, no limits, 32 at a time, beside an undici loop that writes the same files",
       metrics: [
         { key: "share", title: "% of the loop", digits: 0 },
         { key: "perSecond", title: "pages/s", digits: 0 },

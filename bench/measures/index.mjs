@@ -8,6 +8,7 @@ import { hosts } from "./hosts.mjs";
 import { memory } from "./memory.mjs";
 import { pacing } from "./pacing.mjs";
 import { redis } from "./redis.mjs";
+import { service } from "./service.mjs";
 import { stores } from "./stores.mjs";
 import { tryacquire } from "./tryacquire.mjs";
 import { waiters } from "./waiters.mjs";
@@ -28,4 +29,5 @@ export const measures = [
   stores,
   fleet,
   command,
+  service,
 ];

@@ -1,3 +1,4 @@
+import { safeText } from "../view/width.js";
 import { broken, type Reading } from "./reading.js";
 import { accessStampMs } from "./stamps.js";
 
@@ -30,7 +31,7 @@ export function accessLineReader(host: string | undefined): (text: string) => Re
       lastStamp = stamp;
       lastMs = accessStampMs(stamp);
     }
-    if (Number.isNaN(lastMs)) return broken(`has a stamp that is no time: [${stamp}]`);
+    if (Number.isNaN(lastMs)) return broken(`has a stamp that is no time: [${safeText(stamp)}]`);
     const target = host ?? virtualHost(who) ?? hostOfRequest(request);
     if (target === undefined) return broken(noHostProblem);
     const startedAtMs = [lastMs, lastMs + 1000] as const;

@@ -1,14 +1,15 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type AuditReport, createTraceAudit } from "politely/testing";
+import { createTraceAudit } from "politely/testing";
 import { UsageError, WorkError } from "../errors.js";
 import type { ExitCode, Io } from "../io.js";
 import { findPolicy } from "../policy/policyFile.js";
 import { whyNot } from "../policy/readText.js";
+import { safeText } from "../view/width.js";
 import { countText } from "../words.js";
 import { noHostProblem } from "./accessLine.js";
 import { type LogTally, nameOf, type ReadOptions, readLog } from "./readLog.js";
-import { policyDigest, receiptOf } from "./receipt.js";
+import { policyDigest, type Receipt, receiptOf } from "./receipt.js";
 import { reportText } from "./reportText.js";
 
 /** What `politely audit` was asked for. */
@@ -17,12 +18,14 @@ export interface AuditLogsOptions extends ReadOptions {
   readonly json?: boolean | undefined;
   readonly receipt?: string | undefined;
   readonly slackMs?: number | undefined;
+  /** Lines that cannot be read do not keep it from saying that the policy was kept. Default false. */
+  readonly allowUnread?: boolean | undefined;
 }
 
 /**
  * Holds logs against a policy and writes what it found to stdout. All logs together are one trace.
  *
- * Returns 1 when something did not keep to the policy. Throws a `UsageError` for a file that cannot be opened and for a bad policy, a
+ * Returns 1 when something did not keep to the policy, and when a line could not be read, unless those are allowed. Throws a `UsageError` for a file that cannot be opened and for a bad policy, a
  * `WorkError` when no request could be read in any of them, or the receipt cannot be written.
  */
 export async function auditLogs(paths: readonly string[], options: AuditLogsOptions, io: Io): Promise<ExitCode> {
@@ -31,23 +34,26 @@ export async function auditLogs(paths: readonly string[], options: AuditLogsOpti
   const logs: LogTally[] = [];
   for (const path of paths) logs.push(await readLog(path, io, audit, options));
   if (logs.every(({ requests }) => requests === 0)) throw nothingRead(logs, options.only);
-  for (const log of logs) if (log.broken > 0) io.stderr.write(`politely: ${brokenText(log)}\n`);
+  for (const log of logs) if (log.broken > 0) io.stderr.write(`politely: ${safeText(brokenText(log))}\n`);
 
   const report = audit.report();
+  const unread = logs.reduce((sum, { broken }) => sum + broken, 0);
+  const isKept = report.isClean && (unread === 0 || options.allowUnread === true);
   const digest = policyDigest(policy);
   if (options.json === true) {
-    io.stdout.write(`${JSON.stringify({ policy: { path: policyPath, digest }, logs, ...report })}\n`);
+    io.stdout.write(`${JSON.stringify({ policy: { path: policyPath, digest }, logs, unread, isKept, ...report })}\n`);
   } else {
     const isHar = new Set(logs.filter(({ format }) => format === "har").map(({ path }) => nameOf(path)));
-    io.stdout.write(reportText(report, { policyPath, isHar }));
+    io.stdout.write(reportText(report, { policyPath, isHar, unread, isKept }));
   }
-  if (options.receipt !== undefined) await writeReceipt(options.receipt, report, digest, io);
-  return report.isClean ? 0 : 1;
+  if (options.receipt !== undefined)
+    await writeReceipt(options.receipt, receiptOf(report, { digest, unread, isKept }), io);
+  return isKept ? 0 : 1;
 }
 
-async function writeReceipt(path: string, report: AuditReport, digest: string, io: Io): Promise<void> {
+async function writeReceipt(path: string, receipt: Receipt, io: Io): Promise<void> {
   try {
-    await writeFile(resolve(io.cwd, path), `${JSON.stringify(receiptOf(report, digest), undefined, 2)}\n`);
+    await writeFile(resolve(io.cwd, path), `${JSON.stringify(receipt, undefined, 2)}\n`);
   } catch (error) {
     throw new WorkError(`the receipt ${path} cannot be written: ${whyNot(error)}`);
   }

@@ -65,7 +65,8 @@ function requestOf(fields: Fields, url: string | undefined, asked: Partial<Trace
   const startedAtMs = startOf(fields);
   if (startedAtMs === undefined || url === undefined) return [];
   const tookMs = fields.tookMs;
-  const times = typeof tookMs === "number" ? timesOf(startedAtMs, endInstant(startedAtMs, tookMs)) : {};
+  // A length below zero says nothing but that some clock was wrong.
+  const times = typeof tookMs === "number" && tookMs >= 0 ? timesOf(startedAtMs, endInstant(startedAtMs, tookMs)) : {};
   return [{ url, startedAtMs, ...times, ...statusOf(fields), ...asked }];
 }
 

@@ -4,17 +4,14 @@ import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import type { TraceAudit } from "politely/testing";
 import { UsageError, WorkError } from "../errors.js";
-import type { Io } from "../io.js";
+import { type Io, untilInterrupted } from "../io.js";
 import { whyNot } from "../policy/readText.js";
 import { accessLineReader, isAccessLine } from "./accessLine.js";
 import { isHar, readHar, readHarEntry } from "./harFile.js";
 import { isIndexLine, readJsonLine } from "./jsonLine.js";
+import type { LogFormat } from "./logFormat.js";
 import { type LogLine, logLines, maxLineLength } from "./logLines.js";
-import type { Reading } from "./reading.js";
-
-/** The formats of logs that can be read. */
-export const logFormats = ["index", "jsonl", "har", "access"] as const;
-export type LogFormat = (typeof logFormats)[number];
+import type { FoundRequest, Reading } from "./reading.js";
 
 /** How logs are read. */
 export interface ReadOptions {
@@ -39,6 +36,7 @@ export interface LogTally {
   skipped: number;
   /** Lines without the text of `--only`. */
   others: number;
+  /** Lines, or entries, of which something could not be read. */
   broken: number;
   /** The first few that could not be read. */
   readonly brokenLines: { readonly line: number; readonly problem: string }[];
@@ -50,7 +48,7 @@ const maxLinesToDetect = 20;
 /**
  * Adds every request of a log to an audit. Lines that cannot be read are counted.
  *
- * Throws a `UsageError` for a file that cannot be opened, a `WorkError` where reading fails or the format cannot be told.
+ * Throws a `UsageError` for a file that cannot be opened, a `WorkError` where reading fails or is interrupted, or the format cannot be told.
  */
 export async function readLog(path: string, io: Io, audit: TraceAudit, options: ReadOptions): Promise<LogTally> {
   const tally: LogTally = {
@@ -66,8 +64,13 @@ export async function readLog(path: string, io: Io, audit: TraceAudit, options: 
   const reader = new LogReader(tally, audit, options);
   const stream = path === "-" ? io.stdin : await openFile(path, io.cwd);
   try {
-    for await (const lines of logLines(stream)) for (const line of lines) reader.take(line);
+    for await (const lines of logLines(untilInterrupted(stream, io.interrupted))) {
+      for (const line of lines) reader.take(line);
+    }
   } catch (error) {
+    if (io.interrupted.aborted) {
+      throw new WorkError(`interrupted while ${nameOf(path)} was read; nothing was judged.`);
+    }
     if (error instanceof WorkError || error instanceof UsageError) throw error;
     throw new WorkError(`${nameOf(path)} could not be read to its end: ${whyNot(error)}`);
   }
@@ -163,18 +166,25 @@ class LogReader {
     if (reading.kind === "skipped") this.#tally.skipped += 1;
     else if (reading.kind === "broken") this.#break(line, reading.problem);
     else {
-      for (const entry of reading.entries) {
-        try {
-          // Not a copy: it would take as long as all the rest.
-          entry.line = line;
-          entry.source = this.#source;
-          this.#audit.add(entry);
-          this.#tally.requests += 1;
-        } catch (error) {
-          if (!(error instanceof TypeError)) throw error instanceof RangeError ? new WorkError(error.message) : error;
-          this.#break(line, error.message);
-        }
-      }
+      const problems = reading.entries.map((entry) => this.#addRequest(entry, line));
+      // A line counts once, however many of its requests are wrong.
+      const problem = problems.find((one) => one !== undefined);
+      if (problem !== undefined) this.#break(line, problem);
+    }
+  }
+
+  /** Adds a request to the audit, or returns what is wrong with it. */
+  #addRequest(entry: FoundRequest, line: number): string | undefined {
+    try {
+      // Not a copy: it would take as long as all the rest.
+      entry.line = line;
+      entry.source = this.#source;
+      this.#audit.add(entry);
+      this.#tally.requests += 1;
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error instanceof RangeError ? new WorkError(error.message) : error;
+      return error.message;
     }
   }
 

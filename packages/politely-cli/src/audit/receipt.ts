@@ -11,6 +11,9 @@ export interface Receipt {
   /** From the first start to the last: ISO 8601, UTC. */
   readonly period: { readonly from: string; readonly until: string };
   readonly requests: number;
+  /** Lines of the logs that could not be read, and are not judged. */
+  readonly unread: number;
+  /** False also where lines could not be read, unless those were allowed. */
   readonly kept: boolean;
   readonly hosts: readonly ReceiptHost[];
 }
@@ -32,7 +35,10 @@ export interface ReceiptHost {
 }
 
 /** Makes a receipt of what an audit found. Limits over several hosts count for `kept` of the whole, not of a host. */
-export function receiptOf(report: AuditReport, policy: string): Receipt {
+export function receiptOf(
+  report: AuditReport,
+  { digest, unread, isKept }: { readonly digest: string; readonly unread: number; readonly isKept: boolean },
+): Receipt {
   const hosts = report.keys.filter(({ kind, requests }) => kind === "host" && requests > 0);
   const firstMs = hosts.reduce((least, host) => Math.min(least, host.firstMs), Number.POSITIVE_INFINITY);
   const lastMs = hosts.reduce((most, host) => Math.max(most, host.lastMs), Number.NEGATIVE_INFINITY);
@@ -43,10 +49,11 @@ export function receiptOf(report: AuditReport, policy: string): Receipt {
   return {
     kind: "politely-receipt",
     version: 1,
-    policy,
+    policy: digest,
     period: { from: isoText(firstMs), until: isoText(lastMs) },
     requests: hosts.reduce((sum, { requests }) => sum + requests, 0),
-    kept: report.isClean,
+    unread,
+    kept: isKept,
     hosts: hosts.map((host) => hostOf(host, intents.get(host.key) ?? [])),
   };
 }

@@ -6,6 +6,7 @@ import type {
   TraceInstant,
   TraceMark,
 } from "politely/testing";
+import { safeText } from "../view/width.js";
 import { countText, durationText } from "../words.js";
 import { countOf } from "./receipt.js";
 
@@ -15,12 +16,20 @@ export interface ReportSetting {
   readonly policyPath: string;
   /** Sources whose numbers count entries, not lines. */
   readonly isHar: ReadonlySet<string>;
+  /** Lines that could not be read. */
+  readonly unread: number;
+  /** Everything that was read kept to the policy, and nothing was left unread that counts. */
+  readonly isKept: boolean;
 }
 
 /** How many keys that kept to the policy are shown. Those that did not always are. */
 const maxKeptShown = 20;
 
-/** Writes what was found for people: a block for each key, those that did not keep to the policy last, then the verdict. */
+/**
+ * Writes what was found for people: a block for each key, those that did not keep to the policy last, then the verdict.
+ *
+ * Names that come from a log or the command line cannot draw on a terminal, nor add lines.
+ */
 export function reportText(report: AuditReport, setting: ReportSetting): string {
   const kept = report.keys.filter(({ isClean }) => isClean);
   const guilty = report.keys.filter(({ isClean }) => !isClean);
@@ -43,9 +52,9 @@ function blockOf(key: AuditedKey, setting: ReportSetting): string {
 }
 
 function titleOf({ kind, key, intent }: AuditedKey): string {
-  if (kind === "host") return key;
-  if (kind === "intent") return `${key}, intent ${intent ?? ""}`;
-  return kind === "scope" ? `scope ${key}` : "everything together";
+  if (kind === "host") return safeText(key);
+  if (kind === "intent") return safeText(`${key}, intent ${intent ?? ""}`);
+  return kind === "scope" ? safeText(`scope ${key}`) : "everything together";
 }
 
 function limitsOf({ limits, isLimited, origin }: AuditedKey): string {
@@ -74,7 +83,7 @@ function peaksOf({ peaks, peakConcurrency }: AuditedKey): string {
 function violationLines({ says, proof, proofCount }: AuditViolation, setting: ReportSetting): string[] {
   const lines = proof.map((mark) => `    ${placeOf(mark, setting)}  ${instantText(mark.startedAtMs)}`);
   if (proofCount > proof.length) lines.splice(-1, 0, `    … ${countText(proofCount - proof.length)} more …`);
-  return [`  NOT KEPT: ${says}`, ...lines];
+  return [`  NOT KEPT: ${safeText(says)}`, ...lines];
 }
 
 function ignoredLines({ ignoredCount, ignoredRetryAfters }: AuditedKey, setting: ReportSetting): string[] {
@@ -86,29 +95,34 @@ function ignoredLines({ ignoredCount, ignoredRetryAfters }: AuditedKey, setting:
 }
 
 function ignoredText({ start, asked, says }: IgnoredRetryAfter, setting: ReportSetting): string {
-  return `${placeOf(start, setting)}  ${instantText(start.startedAtMs)}  ${says}, asked for in ${placeOf(asked, setting)}`;
+  return `${placeOf(start, setting)}  ${instantText(start.startedAtMs)}  ${safeText(says)}, asked for in ${placeOf(asked, setting)}`;
 }
 
 function verdictOf(
   { keys, entries }: AuditReport,
   guilty: readonly AuditedKey[],
-  { policyPath }: ReportSetting,
+  { policyPath, unread, isKept }: ReportSetting,
 ): string {
-  const policy = policyPath === "" ? "the policy (presets, else 1/s)" : policyPath;
+  const policy = policyPath === "" ? "the policy (presets, else 1/s)" : safeText(policyPath);
+  const lines = `${countText(unread)} ${unread === 1 ? "line" : "lines"} could not be read`;
+  const tail = unread === 0 ? "" : `; ${lines}`;
   const hosts = keys.filter(({ kind }) => kind === "host").length;
   const all = `${countText(hosts)} ${hosts === 1 ? "host" : "hosts"}`;
   const requests = `${countText(entries)} ${entries === 1 ? "request" : "requests"}`;
-  if (guilty.length === 0) return `Kept to ${policy}: ${all}, ${requests}.`;
+  if (isKept) return `Kept to ${policy}: ${all}, ${requests}${tail}.`;
+  if (guilty.length === 0) {
+    return `Not certain: ${lines}; the rest kept to ${policy}: ${all}, ${requests}. --allow-unread judges by the rest.`;
+  }
   const guiltyHosts = new Set(guilty.filter(({ kind }) => kind === "host" || kind === "intent").map(({ key }) => key))
     .size;
   const others = guilty.filter(({ kind }) => kind === "scope" || kind === "global").map(titleOf);
   const parts = guiltyHosts > 0 ? [`${countText(guiltyHosts)} of ${all}`, ...others] : others;
-  return `Not kept to ${policy}: ${parts.join(", ")}; ${requests}.`;
+  return `Not kept to ${policy}: ${parts.join(", ")}; ${requests}${tail}.`;
 }
 
 function placeOf({ source, line, index }: TraceMark, { isHar }: ReportSetting): string {
   if (source === undefined || line === undefined) return `request ${index + 1}`;
-  return isHar.has(source) ? `${source} entry ${line}` : `${source}:${line}`;
+  return safeText(isHar.has(source) ? `${source} entry ${line}` : `${source}:${line}`);
 }
 
 function instantText(instant: TraceInstant): string {

@@ -1,8 +1,8 @@
 import { Option } from "commander";
-import { auditLogs } from "../audit/auditLogs.js";
-import { type LogFormat, logFormats } from "../audit/readLog.js";
+import { type LogFormat, logFormats } from "../audit/logFormat.js";
 import { UsageError } from "../errors.js";
 import type { AddCommand } from "../main.js";
+import { durationOption } from "../policy/optionValues.js";
 
 interface Options {
   readonly policy?: string;
@@ -10,6 +10,7 @@ interface Options {
   readonly host?: string;
   readonly only?: string;
   readonly slack?: string;
+  readonly allowUnread?: boolean;
   readonly json?: boolean;
   readonly receipt?: string;
 }
@@ -25,7 +26,7 @@ Examples:
   politely audit politely-out --receipt receipt.json      a summary for the site's owner
 
 Stamps of whole seconds are intervals: only what no times inside them allow is reported.
-Exit code: 0 kept to the policy, 1 not kept or nothing could be read, 2 wrong usage.`;
+Exit code: 0 kept to the policy, 1 not kept or a line could not be read, 2 wrong usage.`;
 
 /** Adds `politely audit LOG…`. */
 export const addAudit: AddCommand = (program, io, done) => {
@@ -40,21 +41,16 @@ export const addAudit: AddCommand = (program, io, done) => {
     .option("--host <name>", "the site whose access log it is, where the lines do not say")
     .option("--only <text>", "only lines that contain this text, a user agent or an address say")
     .option("--slack <time>", "each stamp may be off by so much either way: 5ms, 1s (default: 0)")
+    .option("--allow-unread", "judge by the rest where lines cannot be read (default: that is exit code 1)")
     .option("--json", "one JSON object on stdout")
     .option("--receipt <file>", "write a compact summary without URLs, for the site's owner")
     .addHelpText("after", examples)
     .action(async (logs: string[], { slack, ...options }: Options) => {
       if (logs.filter((log) => log === "-").length > 1) throw new UsageError("stdin (-) can be read once only");
-      const slackMs = slack === undefined ? undefined : readSlack(slack);
+      const slackMs = slack === undefined ? undefined : durationOption("--slack", slack, SLACK);
+      const { auditLogs } = await import("../audit/auditLogs.js");
       done(await auditLogs(logs, { ...options, slackMs }, io));
     });
 };
 
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, min: 60_000 };
-
-function readSlack(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|min)?$/.exec(text);
-  if (match === null)
-    throw new UsageError(`--slack must be a length of time such as 5ms or 1s; got ${JSON.stringify(text)}`);
-  return Number(match[1]) * unitMs[match[2] ?? "ms"];
-}
+const SLACK = { least: 0, most: 3_600_000, examples: "5ms, 1s or 2min" };

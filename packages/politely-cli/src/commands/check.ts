@@ -1,5 +1,4 @@
 import { Option } from "commander";
-import { checkPolicy, migrateFile } from "../check/checkPolicy.js";
 import { UsageError } from "../errors.js";
 import type { AddCommand } from "../main.js";
 
@@ -38,6 +37,7 @@ export const addCheck: AddCommand = (program, io, done) => {
     .action(async (file: string, { migrate, out, explain, json }: Options) => {
       if (out !== undefined && migrate !== true) throw new UsageError("--out has a meaning only with --migrate");
       const isMigration = migrate === true;
+      const { checkPolicy, migrateFile } = await import("../check/checkPolicy.js");
       done(
         isMigration
           ? await migrateFile(file, out === undefined ? {} : { out }, io)

@@ -1,4 +1,3 @@
-import { runDemo } from "../demo/runDemo.js";
 import type { AddCommand } from "../main.js";
 
 interface Options {
@@ -23,6 +22,7 @@ export const addDemo: AddCommand = (program, io, done) => {
     .option("-q, --quiet", "no bars while it runs")
     .addHelpText("after", examples)
     .action(async ({ json, quiet }: Options) => {
+      const { runDemo } = await import("../demo/runDemo.js");
       done(await runDemo(io, { isJson: json, isQuiet: quiet }));
     });
 };

@@ -1,11 +1,9 @@
 import type { Command } from "commander";
 import { UsageError } from "../errors.js";
 import type { GetOptions } from "../get/getOptions.js";
-import { runGet } from "../get/runGet.js";
 import type { ExitCode, Io } from "../io.js";
 import type { AddCommand } from "../main.js";
-import { findPolicy } from "../policy/policyFile.js";
-import { createGetView } from "../view/getView.js";
+import { countOption, durationOption } from "../policy/optionValues.js";
 
 const EXAMPLES = `
 Examples:
@@ -65,6 +63,12 @@ interface GetFlags {
 
 async function get(args: readonly string[], flags: GetFlags, io: Io): Promise<ExitCode> {
   const options = readFlags(args, flags);
+  // What fetches takes a moment to load, which no other command should wait for.
+  const [{ findPolicy }, { runGet }, { createGetView }] = await Promise.all([
+    import("../policy/policyFile.js"),
+    import("../get/runGet.js"),
+    import("../view/getView.js"),
+  ]);
   const { policy } = await findPolicy(flags.policy, io.cwd);
   await runGet({ ...options, policy }, io, createGetView(io, { isQuiet: flags.quiet === true }));
   return 0;
@@ -79,40 +83,17 @@ function readFlags(args: readonly string[], flags: GetFlags): Omit<GetOptions, "
     args,
     out,
     list,
-    concurrency: count("--concurrency", flags.concurrency, 1, 10_000),
-    leaseMs: duration("--lease", flags.lease, 1_000, 3_600_000),
-    timeoutMs: duration("--timeout", flags.timeout, 1, 86_400_000),
+    concurrency: countOption("--concurrency", flags.concurrency, { least: 1, most: 10_000 }),
+    leaseMs: durationOption("--lease", flags.lease, { least: 1_000, most: 3_600_000 }),
+    timeoutMs: durationOption("--timeout", flags.timeout, { least: 1, most: 86_400_000 }),
     isRobots: flags.robots,
     isRefresh: flags.refresh === true,
     isJson: flags.json === true,
     ...(share === undefined ? {} : { share }),
     ...(userAgent === undefined ? {} : { userAgent }),
-    ...(retry === undefined ? {} : { retry: count("--retry", retry, 0, 100) }),
-    ...(maxWait === undefined ? {} : { maxWait: duration("--max-wait", maxWait, 0, 365 * 86_400_000) }),
+    ...(retry === undefined ? {} : { retry: countOption("--retry", retry, { least: 0, most: 100 }) }),
+    ...(maxWait === undefined
+      ? {}
+      : { maxWait: durationOption("--max-wait", maxWait, { least: 0, most: 365 * 86_400_000 }) }),
   };
-}
-
-function count(name: string, text: string, least: number, most: number): number {
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new UsageError(`${name} takes a whole number from ${least} to ${most}; got "${text}"`);
-}
-
-const UNITS_MS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  min: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
-
-/** A duration with its unit, in milliseconds. */
-function duration(name: string, text: string, least: number, most: number): number {
-  const [, number, unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|min|h|d)$/.exec(text.trim()) ?? [];
-  const value = Number(number) * (UNITS_MS[unit] ?? Number.NaN);
-  if (value >= least && value <= most) return value;
-  throw new UsageError(
-    `${name} takes a duration from ${least} ms to ${most} ms, such as 30s, 10min or 2h; got "${text}"`,
-  );
 }

@@ -5,6 +5,7 @@ import { addDemo } from "./demo.js";
 import { addGet } from "./get.js";
 import { addPlan } from "./plan.js";
 import { addPresets } from "./presets.js";
+import { addServe } from "./serve.js";
 
 /** Every command, in the order of `--help`. */
-export const commands: readonly AddCommand[] = [addGet, addPlan, addAudit, addCheck, addPresets, addDemo];
+export const commands: readonly AddCommand[] = [addGet, addPlan, addAudit, addCheck, addServe, addPresets, addDemo];

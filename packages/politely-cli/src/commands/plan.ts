@@ -1,7 +1,6 @@
-import { InvalidArgumentError } from "commander";
 import type { AddCommand } from "../main.js";
-import { type PlanRequest, runPlan } from "../plan/runPlan.js";
-import { durationMs } from "../policy/rateParts.js";
+import type { PlanRequest } from "../plan/runPlan.js";
+import { countOption, durationOption } from "../policy/optionValues.js";
 
 const EXAMPLES = `
 Examples:
@@ -22,25 +21,25 @@ export const addPlan: AddCommand = (program, io, done) => {
     .option("--json", "write the plan as one JSON object")
     .option("--svg <FILE>", "draw the plan into an SVG file")
     .option("--html <FILE>", "write the plan as a page")
-    .option("--concurrency <N>", "at most so many requests in flight at once (default: as the policy says)", readCount)
+    .option(
+      "--concurrency <N>",
+      "at most so many requests in flight at once (default: as the policy says)",
+      count("--concurrency"),
+    )
     .option("--latency <DURATION>", "how long every answer takes, at most 10min (default: 200ms)", readLatency)
-    .option("--rows <N>", "how many hosts to show, slowest first (default: 10)", readCount)
+    .option("--rows <N>", "how many hosts to show, slowest first (default: 10)", count("--rows"))
     .addHelpText("after", EXAMPLES)
     .action(async (sources: string[], options: Omit<PlanRequest, "sources">) => {
+      const { runPlan } = await import("../plan/runPlan.js");
       await runPlan({ ...options, sources }, io);
       done(0);
     });
 };
 
-function readCount(text: string): number {
-  const count = Number(text);
-  if (/^\d+$/.test(text) && count >= 1 && count <= 1_000_000) return count;
-  throw new InvalidArgumentError("It must be a whole number from 1 to 1,000,000.");
+function count(name: string): (text: string) => number {
+  return (text) => countOption(name, text, { least: 1, most: 1_000_000 });
 }
 
 function readLatency(text: string): number {
-  const form = /^\d+(\.\d+)? ?(ms|s|m|min)?$/.exec(text);
-  const ms = form === null ? Number.NaN : form[2] === undefined ? Number(text) : durationMs(text as `${number}ms`);
-  if (ms >= 0 && ms <= 600_000) return ms;
-  throw new InvalidArgumentError('It must be a duration from 0 to 10min, such as "200ms" or "1.5s".');
+  return durationOption("--latency", text, { least: 0, most: 600_000, examples: "200ms, 1.5s or 1min" });
 }

@@ -1,5 +1,4 @@
 import type { AddCommand } from "../main.js";
-import { showPresets } from "../presets/showPresets.js";
 
 interface Options {
   readonly search?: string;
@@ -24,12 +23,13 @@ export const addPresets: AddCommand = (program, io, done) => {
     .option("--search <text>", "those with every word of the text in name, hosts, notes or sources")
     .option("--json", "JSON on stdout")
     .addHelpText("after", examples)
-    .action((name: string | undefined, { search, json }: Options) => {
+    .action(async (name: string | undefined, { search, json }: Options) => {
       const asked = {
         ...(name === undefined ? {} : { name }),
         ...(search === undefined ? {} : { search }),
         json: json === true,
       };
+      const { showPresets } = await import("../presets/showPresets.js");
       done(showPresets(asked, io));
     });
 };

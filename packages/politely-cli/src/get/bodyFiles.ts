@@ -1,9 +1,10 @@
-import { mkdirSync, rmSync } from "node:fs";
-import { mkdir, rename } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { BodyThreads } from "./bodyThreads.js";
 import { filePath } from "./filePath.js";
 import { LargeFile } from "./largeFile.js";
+import { makeFolder } from "./makeFolder.js";
 
 /** A body on disk. */
 export interface SavedBody {
@@ -17,14 +18,16 @@ export interface SavedBody {
 /** Writes bodies into a folder. A file is there whole or not at all: it is written under another name first. */
 export class BodyFiles {
   readonly #temporary: string;
-  readonly #threads = new BodyThreads();
+  readonly #threads: BodyThreads;
   #count = 0;
 
   /** Creates the folder for unfinished files, and removes what a killed process left there. Throws what the file system throws. */
   constructor(readonly folder: string) {
     this.#temporary = join(folder, ".unfinished");
     rmSync(this.#temporary, { recursive: true, force: true });
-    mkdirSync(this.#temporary, { recursive: true });
+    makeFolder(this.#temporary);
+    // Last: a thread keeps the process alive, and nobody would end it when one of these throws.
+    this.#threads = new BodyThreads();
   }
 
   /** Saves a body that is in memory. Rejects with what the file system says. */
@@ -45,7 +48,7 @@ export class BodyFiles {
     const sha256 = await large.close();
     const file = filePath(url);
     const path = join(this.folder, file);
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     await rename(large.path, path);
     return { file, bytes: large.bytes, sha256 };
   }

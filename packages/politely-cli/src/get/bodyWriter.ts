@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { makeFolder } from "./makeFolder.js";
 
 /** Bodies to be written, one behind the other: a message between threads has a price for each thing in it. */
 export interface BodyBatch {
@@ -61,7 +62,7 @@ function openIn(path: string): number {
     return openSync(path, "w");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     return openSync(path, "w");
   }
 }

@@ -25,6 +25,8 @@ export interface Lane {
   waiting: number;
   /** Begun, and not ended. */
   open: number;
+  /** So many may be open: fewer after answers of "too many requests", and slowly more again after others. From 1 to the concurrency. */
+  most: number;
 }
 
 /** What a feeder works with. */
@@ -36,8 +38,8 @@ export interface FeederOptions {
   readonly concurrency: number;
   /** Begins with a URL. A call of `started` follows for its first start, if there is one, and one of `ended`. */
   begin(url: string, lane: Lane): void;
-  /** Prepares what was taken from the list, before any of it begins. */
-  taken(urls: readonly string[]): void;
+  /** Prepares what was taken from the list, before any of it begins. Returns what is to be begun: all but what is under way here already. */
+  taken(urls: readonly string[]): readonly string[];
   /** Resolves once the list knows how everything ended that has ended. */
   settled(): Promise<void>;
   /** Cannot go on. */
@@ -97,6 +99,21 @@ export class Feeder {
     if (this.#isStopped) this.#wake();
   }
 
+  /** A URL of this lane, which has not ended yet, is to be begun once more, after those that were taken from the list. */
+  again(lane: Lane, url: string): void {
+    lane.buffer.push(url);
+  }
+
+  /**
+   * The host has answered. One that says "too many requests" knows better than its policy how much it takes: half as many are begun then, and
+   * one more each time that all of those were answered otherwise.
+   */
+  answered(lane: Lane, isThrottled: boolean): void {
+    lane.most = isThrottled
+      ? Math.max(1, lane.most / 2)
+      : Math.min(this.options.concurrency, lane.most + 1 / Math.max(1, lane.most));
+  }
+
   /** Sleeps until something has changed, or a moment has passed: somebody else may have given something back. */
   #next(): Promise<void> {
     return new Promise((resolve) => {
@@ -117,7 +134,7 @@ export class Feeder {
       this.#cursor = keys.length < KEYS_TOGETHER ? "" : keys[keys.length - 1];
       for (const key of keys) {
         if (this.#isStopped || this.lanes.has(key) || this.lanes.size >= MAX_LANES) continue;
-        const lane: Lane = { key, buffer: [], waiting: 0, open: 0 };
+        const lane: Lane = { key, buffer: [], waiting: 0, open: 0, most: this.options.concurrency };
         this.lanes.set(key, lane);
         this.#fill(lane);
       }
@@ -131,12 +148,7 @@ export class Feeder {
     if (chunk.isFilling) return;
     chunk.isFilling = true;
     const ahead = (): number => (chunk.isFast ? AHEAD_FAST : AHEAD_SLOW);
-    while (
-      !this.#isStopped &&
-      lane.buffer.length > 0 &&
-      lane.waiting < ahead() &&
-      lane.open < this.options.concurrency
-    ) {
+    while (!this.#isStopped && lane.buffer.length > 0 && lane.waiting < ahead() && lane.open < Math.floor(lane.most)) {
       const url = lane.buffer.shift();
       if (url === undefined) break;
       lane.waiting += 1;
@@ -158,8 +170,7 @@ export class Feeder {
     try {
       const urls = await this.options.queue.claim(lane.key, chunk.size);
       chunk.isDry = urls.length < chunk.size;
-      this.options.taken(urls);
-      lane.buffer.push(...urls);
+      lane.buffer.push(...this.options.taken(urls));
     } catch (error) {
       chunk.isDry = true;
       this.options.failed(error);

@@ -1,9 +1,11 @@
-import { mkdirSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError, WorkError } from "../errors.js";
+import { Ballast } from "./ballast.js";
 import { BodyFiles } from "./bodyFiles.js";
 import { IndexFile } from "./indexFile.js";
 import { Journal } from "./journal.js";
+import { makeFolder } from "./makeFolder.js";
 import { closeExclusive, isBusy, openSqlite, type SqliteDatabase } from "./sqlite.js";
 
 /** The folder of a run, opened. Nobody else has it open. */
@@ -14,6 +16,8 @@ export interface Folder {
   readonly journal: Journal;
   readonly index: IndexFile;
   readonly files: BodyFiles;
+  /** Room for the index and the journal when the disk is full. */
+  readonly ballast: Ballast;
   close(): Promise<void>;
 }
 
@@ -23,6 +27,7 @@ export function openFolder(path: string): Folder {
   try {
     const journal = new Journal(database);
     const index = new IndexFile(join(path, "index.jsonl"));
+    const ballast = new Ballast(join(path, ".ballast"));
     const files = new BodyFiles(path);
     return {
       path,
@@ -30,8 +35,10 @@ export function openFolder(path: string): Folder {
       journal,
       index,
       files,
+      ballast,
       async close() {
         await files.close();
+        ballast.drop();
         index.close();
         closeExclusive(database);
       },
@@ -44,7 +51,8 @@ export function openFolder(path: string): Folder {
 
 function openJournal(path: string): SqliteDatabase {
   try {
-    mkdirSync(path, { recursive: true });
+    makeFolder(path);
+    tryToWrite(path);
     return openSqlite(join(path, "journal.db"), { isExclusive: true });
   } catch (error) {
     if (isBusy(error)) {
@@ -54,7 +62,14 @@ function openJournal(path: string): SqliteDatabase {
   }
 }
 
-function unusable(path: string, error: unknown): UsageError {
+/** Throws what the file system says where something cannot be written: SQLite would say a number, and some of it later. */
+function tryToWrite(path: string): void {
+  accessSync(path, constants.W_OK | constants.X_OK);
+  for (const name of ["journal.db", "limits.db", "index.jsonl"]) closeSync(openSync(join(path, name), "a"));
+}
+
+/** What to throw when something in the folder cannot be opened. */
+export function unusable(path: string, error: unknown): UsageError {
   const problem = error instanceof Error ? error.message : String(error);
   return new UsageError(`the folder ${path} cannot be used: ${problem}. Name another one with --out.`);
 }

@@ -32,12 +32,12 @@ export class IndexFile {
     }
   }
 
-  /** The lines from an offset on, some at a time. What is not one of our lines is skipped. */
-  *linesFrom(offset: number): Iterable<readonly IndexLine[]> {
+  /** The lines from one offset to another, or to the end, some at a time. What is not one of our lines is skipped. */
+  *lines(offset: number, until: number = this.#bytes): Iterable<readonly IndexLine[]> {
     const piece = Buffer.alloc(PIECE_BYTES);
     let rest: Buffer = Buffer.alloc(0);
-    for (let at = offset; at < this.#bytes; ) {
-      const count = readSync(this.#file, piece, 0, PIECE_BYTES, at);
+    for (let at = offset; at < until; ) {
+      const count = readSync(this.#file, piece, 0, Math.min(PIECE_BYTES, until - at), at);
       if (count === 0) return;
       at += count;
       const bytes = Buffer.concat([rest, piece.subarray(0, count)]);

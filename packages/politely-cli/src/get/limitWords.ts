@@ -6,6 +6,8 @@ import { durationMs, rateParts } from "../policy/rateParts.js";
 export interface LimitWords {
   /** `"2/s, concurrency 4"`; `"no limit"`. */
   readonly text: string;
+  /** Something holds the host back, if only after a 429. */
+  readonly isLimited: boolean;
   /** Starts a second in the long run; absent where nothing but concurrency limits them. */
   readonly perSec?: number;
 }
@@ -15,7 +17,7 @@ const QUOTAS_MS = { hour: 3_600_000, day: 86_400_000, month: 30 * 86_400_000 } a
 /** The limits of a host in words. `origin` is where they come from, as `explain` names it: `"hosts.example.com"`, `"presets.arxiv"`, `"default"`. */
 export function limitWords(policy: PolicyInput, origin: string): LimitWords {
   const limits = limitsOf(policy, origin);
-  if (limits === undefined || limits.enabled === false) return { text: "no limit" };
+  if (limits === undefined || limits.enabled === false) return { text: "no limit", isLimited: false };
   const { minDelay, rate, burst, window, quota, concurrency } = limits;
   const windows: readonly Rate[] = window === undefined ? [] : Array.isArray(window) ? window : [window as Rate];
   const parts = [
@@ -33,6 +35,7 @@ export function limitWords(policy: PolicyInput, origin: string): LimitWords {
   const perSec = Math.min(...speeds);
   return {
     text: parts.length === 0 ? "no limit" : parts.join(", "),
+    isLimited: true,
     ...(Number.isFinite(perSec) && perSec > 0 ? { perSec } : {}),
   };
 }

@@ -42,13 +42,15 @@ export interface GetProgress {
   readonly starts: number;
   /** The policy in force, with what the command line adds to it. */
   readonly policy: PolicyInput;
+  /** Requests that may be in flight at once, over all hosts. Undefined with `--share`: nobody knows how many machines there are. */
+  readonly concurrency: number | undefined;
   /** The first Ctrl-C came: nothing new starts. */
   readonly isStopping: boolean;
   /** Hosts with something left, at most 20,000, in no particular order. A host that has none left goes after a few seconds. */
   hosts(): readonly HostProgress[];
   /**
-   * What stops each of these hosts now. It answers with what was known last, and asks the limiter again when that is older than a
-   * second: so call it for the hosts that are shown, at most 50 of them, and again for each picture.
+   * What stops each of these hosts now. It answers with what was known last, and asks the limiter again when that is older than 200 ms,
+   * or a second for a host that waits for longer: so call it for the hosts that are shown, at most 50 of them, and again for each picture.
    */
   waits(keys: readonly string[]): ReadonlyMap<string, HostWait>;
   /** URLs left by host, for the planner; at most 20,000 hosts. Asked again every few seconds at most. */

@@ -1,21 +1,26 @@
 import type { IncomingHttpHeaders } from "undici/types/header.js";
 import type { SavedBody } from "./bodyFiles.js";
+import type { GrantTimes } from "./grants.js";
 import { type EarlierStart, type IndexLine, keptHeaders, type Outcome } from "./indexLine.js";
 import type { KnownPage } from "./journal.js";
 import type { PageAnswer } from "./pageHandler.js";
 
 const MAX_EARLIER = 40;
+/** Statuses that ask to be left alone. */
+const THROTTLED: readonly number[] = [429, 418, 420, 509, 529];
 
 /** One URL on its way: what has been asked and answered so far. */
 export class Page {
   /** No request for it has started yet. */
   isWaiting = true;
+  /** How often it was begun once more because its site wanted to be left alone. */
+  repeats = 0;
   status: number | undefined = undefined;
   #saving: Promise<SavedBody> | undefined = undefined;
   #saved: SavedBody | undefined = undefined;
   #headers: IncomingHttpHeaders = {};
   #starts = 0;
-  #startedMs: number | undefined = undefined;
+  #started: GrantTimes | undefined = undefined;
   #startUrl: string;
   #endedMs: number;
   #waitedMs = 0;
@@ -26,22 +31,37 @@ export class Page {
     readonly key: string,
     /** What it was when it was fetched before. */
     readonly known: KnownPage | undefined,
+    /** Answers of its host before it was begun that did not ask to be left alone. */
+    readonly calmBefore: number,
   ) {
     this.#startUrl = url;
     this.#endedMs = performance.now();
   }
 
-  /** How long it has waited for a request that starts at `startedMs`. */
-  waitedUntil(startedMs: number): number {
-    return Math.max(0, startedMs - this.#endedMs);
+  /** Where its last request went. */
+  get lastUrl(): string {
+    return this.#startUrl;
   }
 
-  /** A request starts, at `startedMs` of `performance.now()`. */
-  started(url: string, startedMs: number): void {
-    if (this.#startedMs !== undefined && this.#earlier.length < MAX_EARLIER) this.#earlier.push(this.#start());
-    this.#waitedMs += this.waitedUntil(startedMs);
+  /** Whether its last answer asked to be left alone: 429 and the like, and 503 with Retry-After. */
+  get isThrottled(): boolean {
+    const { status = 0 } = this;
+    return THROTTLED.includes(status) || (status === 503 && this.#headers["retry-after"] !== undefined);
+  }
+
+  /** How long it has waited for a request that begins at `beganMs`. */
+  waitedUntil(beganMs: number): number {
+    return Math.max(0, beganMs - this.#endedMs);
+  }
+
+  /** A request starts. */
+  started(url: string, started: GrantTimes): void {
+    if (this.#started !== undefined && this.#earlier.length < MAX_EARLIER) {
+      this.#earlier.push(this.#start(this.#started));
+    }
+    this.#waitedMs += this.waitedUntil(started.beganMs);
     this.#starts += 1;
-    this.#startedMs = startedMs;
+    this.#started = started;
     this.#startUrl = url;
     this.#headers = {};
     this.status = undefined;
@@ -69,7 +89,7 @@ export class Page {
   line(outcome: Outcome, error: string | undefined): IndexLine {
     const { url, key, status, known } = this;
     const body = outcome === "unchanged" ? known : this.#saved;
-    const startedMs = this.#startedMs;
+    const started = this.#started;
     return {
       url,
       finalUrl: this.#startUrl,
@@ -80,24 +100,26 @@ export class Page {
       bytes: body?.bytes ?? 0,
       ...(body === undefined ? {} : { sha256: body.sha256, file: body.file }),
       waitedMs: rounded(this.#waitedMs),
-      ...(startedMs === undefined
+      ...(started === undefined
         ? {}
-        : { startedAt: new Date(performance.timeOrigin + startedMs).toISOString(), startedAtMs: wallMs(startedMs) }),
-      tookMs: startedMs === undefined ? 0 : rounded(this.#endedMs - startedMs),
+        : {
+            startedAt: new Date(performance.timeOrigin + started.startedMs).toISOString(),
+            startedAtMs: wallMs(started.startedMs),
+          }),
+      tookMs: started === undefined ? 0 : rounded(this.#endedMs - started.beganMs),
       attempt: this.#starts,
       ...(error === undefined ? {} : { error }),
       ...(this.#earlier.length === 0 ? {} : { earlier: this.#earlier }),
     };
   }
 
-  #start(): EarlierStart {
-    const startedMs = this.#startedMs ?? 0;
+  #start({ startedMs, beganMs }: GrantTimes): EarlierStart {
     const { status } = this;
     const retryAfter = textOf(this.#headers["retry-after"]);
     return {
       url: this.#startUrl,
       startedAtMs: wallMs(startedMs),
-      tookMs: rounded(this.#endedMs - startedMs),
+      tookMs: rounded(this.#endedMs - beganMs),
       ...(status === undefined ? {} : { status }),
       ...(retryAfter === undefined ? {} : { retryAfter }),
     };

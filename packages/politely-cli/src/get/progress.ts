@@ -15,6 +15,8 @@ export interface ProgressParts {
   readonly tallies: HostTallies;
   readonly waits: Waits;
   readonly policy: PolicyInput;
+  /** Of all machines together; undefined where that is not known. */
+  readonly concurrency: number | undefined;
 }
 
 interface HostCounts {
@@ -35,10 +37,12 @@ export class Progress implements GetProgress {
   isStopping = false;
   readonly beganAtMs = performance.now();
   readonly policy: PolicyInput;
+  readonly concurrency: number | undefined;
   readonly #hosts = new Map<string, HostCounts>();
 
   constructor(readonly parts: ProgressParts) {
     this.policy = parts.policy;
+    this.concurrency = parts.concurrency;
   }
 
   /** Takes the counts of the list as they are now. */

@@ -14,7 +14,9 @@ export interface RecorderOptions {
   readonly queue: UrlQueue;
   /** These lines are safe: they stand in the index and in the list. */
   readonly written: (lines: readonly IndexLine[]) => Promise<void>;
-  /** Writing failed; nothing more is written. */
+  /** The disk may be full: makes room for what has ended. */
+  readonly makeRoom: () => void;
+  /** Writing failed, and nothing more should be begun. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -47,23 +49,43 @@ export class Recorder {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const lines = this.#lines;
-    if (lines.length === 0) return;
+    if (lines.length === 0 || this.#hasFailed) return;
     this.#lines = [];
-    this.#writing = this.#writing.then(() => this.#writeNow(lines));
+    // At once: the list may be away for a minute, and whoever is killed meanwhile must not lose what was fetched.
+    if (!this.#append(lines)) return;
+    const { bytes } = this.options.index;
+    this.#writing = this.#writing.then(() => this.#tell(lines, bytes));
   }
 
-  async #writeNow(lines: readonly IndexLine[]): Promise<void> {
-    if (this.#hasFailed) return;
-    const { index, journal, queue, written, failed } = this.options;
+  #append(lines: readonly IndexLine[]): boolean {
+    const { index, makeRoom, failed } = this.options;
     try {
       index.append(lines);
-      const bytes = index.bytes;
+      return true;
+    } catch (error) {
+      makeRoom();
+      failed(error);
+    }
+    try {
+      index.append(lines);
+      return true;
+    } catch {
+      this.#hasFailed = true;
+      return false;
+    }
+  }
+
+  /** Tells the list. Lines go there in the order of the index. */
+  async #tell(lines: readonly IndexLine[], bytes: number): Promise<void> {
+    if (this.#hasFailed) return;
+    const { journal, queue, written } = this.options;
+    try {
       await queue.finish(lines.map(finishedOf));
       journal.commit(bytes, lines.flatMap(pageOf));
       await written(lines);
     } catch (error) {
       this.#hasFailed = true;
-      failed(error);
+      this.options.failed(error);
     }
   }
 }
@@ -74,7 +96,7 @@ export async function reconcile(options: Pick<RecorderOptions, "index" | "journa
   const from = journal.indexBytes <= index.bytes ? journal.indexBytes : 0;
   if (from === index.bytes) return 0;
   let count = 0;
-  for (const lines of index.linesFrom(from)) {
+  for (const lines of index.lines(from)) {
     count += lines.length;
     await queue.finish(lines.map(finishedOf));
     journal.commit(from, lines.flatMap(pageOf));
@@ -90,7 +112,8 @@ const OUTCOMES: Readonly<Record<Outcome, QueueOutcome>> = {
   failed: "failed",
 };
 
-function finishedOf({ url, key, outcome }: IndexLine): FinishedUrl {
+/** What the list is told of a line. */
+export function finishedOf({ url, key, outcome }: IndexLine): FinishedUrl {
   return { url, key, outcome: OUTCOMES[outcome] };
 }
 

@@ -5,18 +5,22 @@ import { sqliteStore } from "politely/sqlite";
 import { UsageError } from "../errors.js";
 import type { Io } from "../io.js";
 import { readUrls } from "../list/urlList.js";
-import { type Folder, openFolder } from "./folder.js";
+import { type Folder, openFolder, unusable } from "./folder.js";
 import { type GetOptions, policyOf } from "./getOptions.js";
 import { Keys } from "./keys.js";
 import type { GetObserver, GetSummary } from "./observer.js";
 import { sqliteQueue } from "./queue/sqliteQueue.js";
+import type { UrlQueue } from "./queue/urlQueue.js";
 import { reconcile } from "./recorder.js";
+import { addAll, restoreList } from "./restore.js";
 import { openShare, type Shared } from "./share.js";
 import { openSqlite } from "./sqlite.js";
 import { StagedList } from "./stagedList.js";
 import { Worker } from "./worker.js";
 
 const LEASE_MS = 30_000;
+/** Clients try again with growing pauses: others may find a store that is back so much later. */
+const LATE_MS = 10_000;
 
 /**
  * Fetches a list into a folder, within the limits of the policy, and resolves to how that went.
@@ -53,21 +57,12 @@ interface Task {
 }
 
 async function runIn(folder: Folder, task: Task): Promise<GetSummary> {
-  const { list, keys, options, io, observer } = task;
+  const { keys, options, io, observer } = task;
   const worker = randomBytes(8).toString("hex");
   const shared = await openLists(folder, task, worker);
   const isShared = options.share !== undefined;
   try {
-    const { queue } = shared;
-    if (isShared) await queue.renew();
-    for await (const urls of list.batches()) {
-      await queue.add(urls.map((url) => ({ url, key: keys.keyOf(url) })));
-    }
-    const found = await reconcile({ index: folder.index, journal: folder.journal, queue });
-    if (found > 0) observer.log(`${found} finished URLs of a run that was broken off are taken over from the index`);
-    const again = options.isRefresh === true ? true : isShared ? false : "if-finished";
-    const isAgain = await queue.begin({ again });
-    if (isAgain) observer.log("everything was fetched before: asking again, for what has changed");
+    await begin(folder, shared.queue, task);
     const getting = new Worker({ folder, shared, keys, options, io, observer, name: worker, isShared });
     return await getting.run();
   } finally {
@@ -75,21 +70,56 @@ async function runIn(folder: Folder, task: Task): Promise<GetSummary> {
   }
 }
 
+/** Puts the URLs on the list, tells it what the index says, and begins. */
+async function begin(folder: Folder, queue: UrlQueue, task: Task): Promise<void> {
+  const { list, keys, options, observer } = task;
+  const { index, journal } = folder;
+  const isShared = options.share !== undefined;
+  const isRefresh = options.isRefresh === true;
+  const graceMs = (options.leaseMs ?? LEASE_MS) + LATE_MS;
+  let hasReturned = true;
+  const restore = async (): Promise<void> => {
+    hasReturned = true;
+  };
+  queue.onReturn?.({ restore, graceMs });
+  // A store that was away in between may have forgotten what it was told before.
+  while (hasReturned) {
+    hasReturned = false;
+    if (isShared) await queue.renew();
+    await addAll(queue, { list, keys });
+    const found = await reconcile({ index, journal, queue });
+    if (found > 0) observer.log(`${found} finished URLs of a run that was broken off are taken over from the index`);
+    const isAgain = await queue.begin({ again: isRefresh ? true : isShared ? false : "if-finished" });
+    if (isAgain) observer.log("everything was fetched before: asking again, for what has changed");
+  }
+  const { total } = await queue.counts();
+  const memory = { list, keys, index, fromBytes: index.bytes, total, isRefresh };
+  queue.onReturn?.({ restore: (direct) => restoreList(direct, memory), graceMs });
+}
+
 /** The list and the store of the limits: those of the folder, or those that are shared. */
-function openLists(folder: Folder, { options, io, observer }: Task, worker: string): Promise<Shared> {
+async function openLists(folder: Folder, { options, io, observer }: Task, worker: string): Promise<Shared> {
   const { share, list = "default", leaseMs = LEASE_MS } = options;
   const given = { name: list, worker, leaseMs };
   if (share !== undefined) return openShare(share, { ...given, cwd: io.cwd, log: (line) => observer.log(line) });
-  const limits = openSqlite(join(folder.path, "limits.db"));
-  const store = sqliteStore(limits);
-  return Promise.resolve({
-    queue: sqliteQueue(folder.database, { ...given, isOwn: true }),
-    store,
-    async close() {
-      store.close();
-      limits.close();
-    },
-  });
+  return { queue: sqliteQueue(folder.database, { ...given, isOwn: true }), ...openLimits(folder.path) };
+}
+
+/** What the limits remember, beside the journal: a file of its own, since that one is locked for as long as it is open. */
+function openLimits(path: string): Pick<Shared, "store" | "close"> {
+  try {
+    const limits = openSqlite(join(path, "limits.db"));
+    const store = sqliteStore(limits);
+    return {
+      store,
+      async close() {
+        store.close();
+        limits.close();
+      },
+    };
+  } catch (error) {
+    throw unusable(path, error);
+  }
 }
 
 async function keysOf(options: GetOptions): Promise<Keys> {

@@ -1,6 +1,7 @@
 import { Agent, fetch as undiciFetch } from "undici";
 import type { IncomingHttpHeaders } from "undici/types/header.js";
 import type { BodyFiles } from "./bodyFiles.js";
+import type { GrantTimes } from "./grants.js";
 import type { Page } from "./page.js";
 import { type PageAnswer, PageHandler } from "./pageHandler.js";
 
@@ -15,7 +16,7 @@ export interface PageInit extends RequestInit {
 /** What the transport tells. Times are those of `performance.now()`. */
 export interface TransportListener {
   /** A request is about to be sent. Returns when it was granted. */
-  sending(url: string, page: Page | undefined): number;
+  sending(url: string, page: Page | undefined): GrantTimes;
   /** That request is over. */
   sent(url: string, page: Page | undefined): void;
 }

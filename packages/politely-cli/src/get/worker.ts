@@ -7,7 +7,7 @@ import { countText } from "../words.js";
 import { Feeder, type Lane } from "./feeder.js";
 import type { Folder } from "./folder.js";
 import { type GetOptions, policyOf, WORKER_SCOPE } from "./getOptions.js";
-import { Grants } from "./grants.js";
+import { Grants, type GrantTimes } from "./grants.js";
 import { HostTallies } from "./hostTallies.js";
 import type { IndexLine } from "./indexLine.js";
 import type { KnownPage } from "./journal.js";
@@ -39,7 +39,6 @@ const MAX_HOSTS = 20_000;
 const MAX_SHOWN = 5;
 /** So many bodies may be on their way to the disk before requests wait for it. */
 const MAX_UNSAVED = 500;
-const THROTTLED: readonly number[] = [429, 418, 420, 509, 529];
 
 /** One run over a list that has begun. */
 export class Worker {
@@ -52,10 +51,16 @@ export class Worker {
   readonly #progress: Progress;
   /** URLs that were fetched before, and are about to be asked for. */
   readonly #known = new Map<string, KnownPage>();
+  /** Of a shared list: what was taken and is not written down. A store that forgot who has what hands it out again. */
+  readonly #held = new Set<string>();
+  /** Begun before, and waiting to be begun once more. */
+  readonly #again = new Map<string, Page>();
   readonly #lanes = new WeakMap<Page, Lane>();
   readonly #problems: IndexLine[] = [];
   readonly #init: { readonly scopes: readonly string[]; readonly maxWait?: NonNullable<GetOptions["maxWait"]> };
   readonly #tasks = new Set<Promise<void>>();
+  /** How often a request is repeated whatever happens. */
+  readonly #repeats: number;
   #fatal: Error | undefined = undefined;
   #isStopped = false;
   #unsaved = 0;
@@ -65,6 +70,7 @@ export class Worker {
     const { index, journal, files } = folder;
     const { concurrency = 32, timeoutMs = 60_000, maxWait } = options;
     const policy = policyOf(options);
+    this.#repeats = (policy.http?.retry?.attempts ?? 1) - 1;
     const listener = {
       sending: (url: string, page: Page | undefined) => this.#sending(url, page),
       sent: (url: string, page: Page | undefined) => this.#sent(url, page),
@@ -72,10 +78,17 @@ export class Worker {
     this.#transport = new Transport({ files, listener, timeoutMs });
     this.#limiter = politely(policy, { store: shared.store, fetch: this.#transport.fetch });
     this.#init = { scopes: [`${WORKER_SCOPE}${name}`], ...(maxWait === undefined ? {} : { maxWait }) };
-    this.#progress = new Progress({ keys, policy, tallies: this.#tallies, waits: new Waits(this.#limiter) });
+    this.#progress = new Progress({
+      keys,
+      policy,
+      tallies: this.#tallies,
+      waits: new Waits(this.#limiter),
+      concurrency: isShared ? undefined : concurrency,
+    });
     const failed = (error: unknown): void => this.#fail(error);
     const written = (lines: readonly IndexLine[]): Promise<void> => this.#written(lines);
-    this.#recorder = new Recorder({ index, journal, queue: shared.queue, written, failed });
+    const makeRoom = (): void => folder.ballast.drop();
+    this.#recorder = new Recorder({ index, journal, queue: shared.queue, written, makeRoom, failed });
     this.#feeder = new Feeder({
       queue: shared.queue,
       isShared,
@@ -147,30 +160,56 @@ export class Worker {
   }
 
   async #fetch(url: string, lane: Lane): Promise<void> {
-    const known = this.#known.get(url);
-    this.#known.delete(url);
-    const page = new Page(url, lane.key, known);
-    this.#lanes.set(page, lane);
-    let verdict: Verdict | undefined;
-    try {
-      const { status } = await this.#limiter.fetch(url, this.#initOf(page));
-      verdict = verdictOfStatus(status, known !== undefined);
-    } catch (error) {
-      verdict = this.#judge(error);
-    }
+    const page = this.#pageOf(url, lane);
+    const verdict = await this.#ask(page);
     if (page.isWaiting) lane.waiting -= 1;
+    if (verdict !== undefined && this.#isBegunAgain(page)) {
+      page.repeats += 1;
+      page.isWaiting = true;
+      this.#again.set(url, page);
+      this.#feeder.again(lane, url);
+      this.#feeder.ended(lane);
+      return;
+    }
     // The next request need not wait for the disk, unless that is far behind.
     this.#unsaved += 1;
     const isBehind = this.#unsaved > MAX_UNSAVED;
     if (!isBehind) this.#feeder.ended(lane);
     try {
       await page.saved();
-      if (verdict !== undefined) this.#recorder.add(page.line(verdict.outcome, verdict.error));
+      if (verdict === undefined) this.#held.delete(url);
+      else this.#recorder.add(page.line(verdict.outcome, verdict.error));
     } catch (error) {
       this.#fail(error);
     }
     this.#unsaved -= 1;
     if (isBehind) this.#feeder.ended(lane);
+  }
+
+  #pageOf(url: string, lane: Lane): Page {
+    const begun = this.#again.get(url);
+    this.#again.delete(url);
+    const page = begun ?? new Page(url, lane.key, this.#known.get(url), this.#tallies.of(lane.key).calm);
+    this.#known.delete(url);
+    this.#lanes.set(page, lane);
+    return page;
+  }
+
+  async #ask(page: Page): Promise<Verdict | undefined> {
+    try {
+      const { status } = await this.#limiter.fetch(page.url, this.#initOf(page));
+      return verdictOfStatus(status, page.known !== undefined);
+    } catch (error) {
+      return this.#judge(error);
+    }
+  }
+
+  /** Whether a page is asked for once more because its site only wanted to be left alone for a while: one that answers others gets to it, too. */
+  #isBegunAgain(page: Page): boolean {
+    if (!page.isThrottled || this.#repeats === 0) return false;
+    // Where nothing is limited, nobody would hold it back until then.
+    if (!this.parts.keys.words(this.parts.keys.keyOf(page.lastUrl)).isLimited) return false;
+    return page.repeats < this.#repeats + this.#tallies.of(page.key).calm - page.calmBefore;
   }
 
   /** What a failure means; undefined when the URL is to be handed out again. */
@@ -195,42 +234,50 @@ export class Worker {
   }
 
   /** Looks up what is known of URLs that were just taken from the list. A file that is gone is fetched anew. */
-  #taken(urls: readonly string[]): void {
-    if (urls.length === 0) return;
+  #taken(given: readonly string[]): readonly string[] {
+    const urls = this.#held.size === 0 ? given : given.filter((url) => !this.#held.has(url));
+    if (urls.length === 0) return urls;
+    if (this.parts.isShared) for (const url of urls) this.#held.add(url);
     const { journal, path } = this.parts.folder;
     for (const [url, page] of journal.pages(urls)) {
       if (existsSync(join(path, page.file))) this.#known.set(url, page);
     }
+    return urls;
   }
 
   /** A request is about to be sent. Returns when it was granted. */
-  #sending(url: string, page: Page | undefined): number {
+  #sending(url: string, page: Page | undefined): GrantTimes {
     const key = this.parts.keys.keyOf(url);
-    const startedMs = this.#grants.take(key);
-    const waitedMs = page === undefined ? 0 : page.waitedUntil(startedMs);
-    this.#tallies.started(key, startedMs, waitedMs);
+    const granted = this.#grants.take(key);
+    const waitedMs = page === undefined ? 0 : page.waitedUntil(granted.beganMs);
+    this.#tallies.started(key, granted.startedMs, waitedMs);
     this.#progress.starts += 1;
     this.#progress.inFlight += 1;
-    if (page === undefined) return startedMs;
+    if (page === undefined) return granted;
     this.parts.observer.started(key, url, waitedMs);
     if (page.isWaiting) {
       page.isWaiting = false;
       const lane = this.#lanes.get(page);
       if (lane !== undefined) this.#feeder.started(lane, waitedMs);
     }
-    return startedMs;
+    return granted;
   }
 
   #sent(url: string, page: Page | undefined): void {
     this.#progress.inFlight -= 1;
     const tally = this.#tallies.of(this.parts.keys.keyOf(url));
     tally.inFlight -= 1;
-    if (page?.status !== undefined && THROTTLED.includes(page.status)) tally.throttled += 1;
+    if (page?.status === undefined) return;
+    if (page.isThrottled) tally.throttled += 1;
+    else tally.calm += 1;
+    const lane = this.#lanes.get(page);
+    if (lane !== undefined) this.#feeder.answered(lane, page.isThrottled);
   }
 
   async #written(lines: readonly IndexLine[]): Promise<void> {
     const { observer, options, io } = this.parts;
     for (const line of lines) {
+      this.#held.delete(line.url);
       this.#progress.ended(line);
       const isProblem = line.outcome === "failed" || line.outcome === "refused";
       if (isProblem && this.#problems.length < MAX_SHOWN) this.#problems.push(line);
@@ -288,6 +335,7 @@ export class Worker {
 
   #fail(error: unknown): void {
     this.#fatal ??= fatalOf(error);
+    if (diskFailure(error) !== undefined) this.parts.folder.ballast.drop();
     this.#stop();
   }
 }

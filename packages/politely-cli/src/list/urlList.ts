@@ -1,9 +1,10 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { UsageError } from "../errors.js";
-import type { Io } from "../io.js";
-import { readLines } from "./lines.js";
+import type { Readable } from "node:stream";
+import { UsageError, WorkError } from "../errors.js";
+import { type Io, untilInterrupted } from "../io.js";
+import { LineError, readLines } from "./lines.js";
 import { parseUrl } from "./parseUrl.js";
 
 /** One URL somebody wants, and where it was written. */
@@ -16,6 +17,9 @@ export interface ListedUrl {
   readonly line: number;
 }
 
+/** Where lists are read. */
+export type ListIo = Pick<Io, "stdin" | "cwd"> & Partial<Pick<Io, "interrupted">>;
+
 /** Endings of names that a list may have and a host hardly ever. */
 const LIST_NAME = /\.(txt|csv|tsv|lst|list|urls|json|jsonl|md|log)$/i;
 
@@ -24,26 +28,26 @@ const LIST_NAME = /\.(txt|csv|tsv|lst|list|urls|json|jsonl|md|log)$/i;
  *
  * Blank lines and lines that begin with `#` are skipped; `example.com/x` means `https://example.com/x`. A URL that is written twice
  * comes twice. It streams: a list of any length takes the memory of one piece of it. Throws `UsageError` with file and line for
- * what is no URL, for a missing file and for one that cannot be read.
+ * what is no URL or not UTF-8, for a missing file and for one that cannot be read; `WorkError` when `interrupted` is aborted while a file or stdin is read.
  */
-export async function* readUrls(args: readonly string[], io: Pick<Io, "stdin" | "cwd">): AsyncIterable<ListedUrl> {
+export async function* readUrls(args: readonly string[], io: ListIo): AsyncIterable<ListedUrl> {
   for (const [index, arg] of args.entries()) {
     if (arg === "-") {
-      yield* readList("stdin", io.stdin);
+      yield* readList("stdin", io.stdin, io);
       continue;
     }
     const path = resolve(io.cwd, arg);
     const kind = await kindOf(path);
     if (kind === "folder") throw new UsageError(`${arg} is a folder. Give a file with one URL a line, or a URL.`);
-    if (kind === "file") yield* readList(arg, createReadStream(path));
+    if (kind === "file") yield* readList(arg, createReadStream(path), io);
     else yield { url: urlOfArgument(arg), source: "argument", line: index + 1 };
   }
 }
 
-async function* readList(source: string, stream: AsyncIterable<unknown>): AsyncIterable<ListedUrl> {
+async function* readList(source: string, stream: Readable, { interrupted }: ListIo): AsyncIterable<ListedUrl> {
   let line = 0;
   try {
-    for await (const lines of readLines(stream)) {
+    for await (const lines of readLines(untilInterrupted(stream, interrupted))) {
       for (const text of lines) {
         line += 1;
         const trimmed = text.trim();
@@ -53,6 +57,10 @@ async function* readList(source: string, stream: AsyncIterable<unknown>): AsyncI
     }
   } catch (error) {
     if (error instanceof UsageError) throw error;
+    if (error instanceof LineError) throw new UsageError(`${source}:${line + 1}: ${error.message}`);
+    if (interrupted?.aborted === true) {
+      throw new WorkError(`interrupted while ${source} was read, after line ${line}; nothing was begun.`);
+    }
     const problem = error instanceof Error ? error.message : String(error);
     throw new UsageError(`${source} could not be read after line ${line}: ${problem}`);
   }

@@ -21,7 +21,7 @@ export abstract class FollowingView {
   listed(): void {}
 
   started(key: string): void {
-    this.board.started(key, this.ticker.nowMs());
+    this.board.started(key);
   }
 
   finished(result: IndexLine): void {
@@ -29,6 +29,6 @@ export abstract class FollowingView {
   }
 
   cooling(key: string, untilMs: number): void {
-    this.board.cooling(key, untilMs, this.ticker.nowMs());
+    this.board.cooling(key, untilMs);
   }
 }

@@ -1,6 +1,7 @@
 import type { HostProgress, HostWait } from "../get/observer.js";
 import type { HostPace } from "./eta.js";
 import type { LiveHost } from "./liveLines.js";
+import { Pace } from "./pace.js";
 
 /** What a run says about its hosts. */
 export interface BoardSource {
@@ -21,8 +22,9 @@ const IDLE_SEC = 20;
 
 interface Known {
   starts: number;
-  firstStartAtMs: number;
   coolUntilMs: number;
+  /** Of a host that was ever shown. */
+  pace: Pace | undefined;
 }
 
 /**
@@ -39,15 +41,13 @@ export class HostBoard {
   #order: readonly string[] = [];
   #hasFreeLine = true;
 
-  started(key: string, nowMs: number): void {
-    const known = this.#knownOf(key, nowMs);
-    if (known === undefined) return;
-    if (known.starts === 0) known.firstStartAtMs = nowMs;
-    known.starts += 1;
+  started(key: string): void {
+    const known = this.#knownOf(key);
+    if (known !== undefined) known.starts += 1;
   }
 
-  cooling(key: string, untilMs: number, nowMs: number): void {
-    const known = this.#knownOf(key, nowMs);
+  cooling(key: string, untilMs: number): void {
+    const known = this.#knownOf(key);
     if (known !== undefined) known.coolUntilMs = Math.max(known.coolUntilMs, untilMs);
   }
 
@@ -73,6 +73,7 @@ export class HostBoard {
     const shown = this.#order.slice(0, count).flatMap((key) => found.get(key) ?? []);
     const shownUnfinished = shown.filter(({ done, total }) => done < total).length;
     this.#hasFreeLine = shown.length < count && unfinished > shownUnfinished;
+    for (const { key, done } of shown) this.#look(key, done, nowMs);
     const waits = source.waits(shown.map(({ key }) => key));
     return {
       hosts: shown.map((host): LiveHost => ({ ...host, wait: waits.get(host.key) })),
@@ -81,12 +82,19 @@ export class HostBoard {
   }
 
   /** The hosts that `show` returned last, as the run has known them. */
-  *paces(hosts: readonly LiveHost[]): Iterable<HostPace> {
-    for (const { key, total, done } of hosts) {
-      const known = this.#known.get(key);
-      if (known === undefined) continue;
-      yield { key, left: total - done, starts: known.starts, firstStartAtMs: known.firstStartAtMs };
+  *paces(hosts: readonly LiveHost[], nowMs: number): Iterable<HostPace> {
+    for (const { key, total, done, wait } of hosts) {
+      if (done >= total) continue;
+      const msEach = this.#known.get(key)?.pace?.msEach(nowMs);
+      yield { key, left: total - done, msEach, nextStartMs: wait?.nextStartMs ?? 0 };
     }
+  }
+
+  #look(key: string, done: number, nowMs: number): void {
+    const known = this.#knownOf(key);
+    if (known === undefined) return;
+    known.pace ??= new Pace();
+    known.pace.look(nowMs, done);
   }
 
   #count(source: BoardSource, count: number, nowMs: number): void {
@@ -126,10 +134,10 @@ export class HostBoard {
     return isAtWork ? coolSec + left / Math.max(startsPerSec, 1 / IDLE_SEC) : -1 / left;
   }
 
-  #knownOf(key: string, nowMs: number): Known | undefined {
+  #knownOf(key: string): Known | undefined {
     let known = this.#known.get(key);
     if (known === undefined && this.#known.size < MAX_KNOWN) {
-      known = { starts: 0, firstStartAtMs: nowMs, coolUntilMs: Number.NEGATIVE_INFINITY };
+      known = { starts: 0, coolUntilMs: Number.NEGATIVE_INFINITY, pace: undefined };
       this.#known.set(key, known);
     }
     return known;

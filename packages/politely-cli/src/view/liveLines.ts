@@ -157,7 +157,7 @@ function noteOf({ key, wait, limit, done, total }: LiveHost): Note {
     const because = wait.because === undefined ? "" : `: ${wait.because}`;
     return { text: `cooldown ${durationText(wait.cooldownMs)}${because}`, tone: "yellow" };
   }
-  if (wait !== undefined && wait.nextStartMs > 0) {
+  if (wait !== undefined && (wait.nextStartMs > 0 || wait.reason !== undefined)) {
     const because = wait.reason === undefined ? "" : `: ${shortReason(wait.reason, key)}`;
     return { text: `next in ${durationText(wait.nextStartMs)}${because}`, tone: "plain" };
   }

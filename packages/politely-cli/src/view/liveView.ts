@@ -69,7 +69,7 @@ export class LiveView extends FollowingView implements GetObserver {
       bytes: progress.bytes,
       isStopping: progress.isStopping,
       startsPerSec: this.meter.look(nowMs, progress.starts),
-      leftMs: this.eta.leftMs(progress, this.board.paces(hosts), this.board.coolingHosts(nowMs)),
+      leftMs: this.eta.leftMs(progress, this.board.paces(hosts, nowMs), this.board.coolingHosts(nowMs)),
       hosts,
       moreHosts: more,
     };

@@ -44,7 +44,7 @@ export class PlainView extends FollowingView implements GetObserver {
     const nowMs = this.ticker.nowMs();
     const { hosts } = this.board.show(progress, HOSTS, nowMs);
     const cooling = [...this.board.coolingHosts(nowMs)];
-    const leftMs = this.eta.leftMs(progress, this.board.paces(hosts), cooling);
+    const leftMs = this.eta.leftMs(progress, this.board.paces(hosts, nowMs), cooling);
     this.io.stderr.write(
       `${progressLine(progress, { startsPerSec: this.#startsPerSec, leftMs, coolingCount: cooling.length })}\n`,
     );

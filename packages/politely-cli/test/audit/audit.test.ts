@@ -40,7 +40,7 @@ b.example: minDelay 1 s (default)
   RETRY-AFTER IGNORED: 1 start
     crawl.jsonl:5  2026-01-31 10:00:10.000  started at least 20.099 s before a Retry-After of 30 s was over, asked for in crawl.jsonl:2
 
-Not kept to p.json: 2 of 3 hosts; 5 requests.
+Not kept to p.json: 2 of 3 hosts; 5 requests; 1 line could not be read.
 `,
     );
     expect(stderr).toBe("politely: crawl.jsonl: 1 of 6 lines could not be read (4); crawl.jsonl:4: is not JSON\n");
@@ -159,7 +159,7 @@ Not kept to p.json: 2 of 3 hosts; 5 requests.
       ["--slack", "soon", "x.jsonl"],
       {},
       2,
-      /--slack must be a length of time such as 5ms or 1s; got "soon"/,
+      /--slack takes a duration from 0 to 1h, such as 5ms, 1s or 2min; got "soon"/,
     ],
     ["stdin twice", ["-", "-"], {}, 2, /stdin \(-\) can be read once only/],
     [

@@ -88,11 +88,11 @@ it("stops when the disk takes no more, keeps what is done, and goes on once it d
 it("answers an unknown option and a wrong number with one line and exit code 2", async () => {
   using place = new Place();
   const unknown = await startGet(place.path, ["https://example.com", "--speed"]).ended;
-  expect(unknown).toMatchObject({ code: 2, stderr: "error: unknown option '--speed'\n" });
+  expect(unknown).toMatchObject({ code: 2, stderr: "politely: unknown option '--speed'\n" });
   const wrong = await startGet(place.path, ["https://example.com", "--concurrency", "many"]).ended;
   expect(wrong).toMatchObject({
     code: 2,
-    stderr: 'politely: --concurrency takes a whole number from 1 to 10000; got "many"\n',
+    stderr: 'politely: --concurrency takes a whole number from 1 to 10,000; got "many"\n',
   });
   const share = await startGet(place.path, ["https://example.com", "--share", "ftp://x"]).ended;
   expect(share).toMatchObject({

@@ -24,7 +24,7 @@ it("gives nothing back that has ended and is only not written down yet", async (
         feeder.ended(lane);
       });
     },
-    taken: () => undefined,
+    taken: (urls) => urls,
     settled: () => queue.finish(unwritten.splice(0)),
     failed: (error) => expect.unreachable(String(error)),
   });

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { startRedis } from "../../../politely/test/servers/redis.js";
 import { postgresQueue } from "../../src/get/queue/postgresQueue.js";
 import { redisQueue } from "../../src/get/queue/redisQueue.js";
 import { sqliteQueue } from "../../src/get/queue/sqliteQueue.js";
+import type { UrlQueue } from "../../src/get/queue/urlQueue.js";
 import { openSqlite, type SqliteDatabase } from "../../src/get/sqlite.js";
 import { queueSuite } from "./queueSuite.js";
 
@@ -48,6 +50,62 @@ it("takes up in a file of its own what a killed process had out, and leaves URLs
   database.close();
 });
 
+it("takes a worker for dead whose lease ends later than any lease of its own could: the machine was started again", async () => {
+  const database = openSqlite(":memory:");
+  const [before, after] = ["before", "after"].map((worker) =>
+    sqliteQueue(database, { name: "list", worker, leaseMs: 30_000 }),
+  );
+  await before.add([{ url: "https://a/1", key: "a" }]);
+  await before.begin({ again: false });
+  await before.claim("a", 1);
+  expect(await after.renew()).toBe(0);
+  // The clock of the machine begins anew with each start: the end of a lease from before lies far ahead.
+  database.exec("UPDATE get_workers SET until_ms = until_ms + 60000 WHERE worker = 'before'");
+  expect(await after.renew()).toBe(1);
+  database.close();
+});
+
+it("opens a file whose tables are of an earlier version", async () => {
+  const database = openSqlite(":memory:");
+  database.exec(`
+    CREATE TABLE get_urls (
+      id INTEGER PRIMARY KEY, list TEXT NOT NULL, url TEXT NOT NULL, key TEXT NOT NULL,
+      state INTEGER NOT NULL DEFAULT 0, run INTEGER NOT NULL DEFAULT 0, worker TEXT, UNIQUE (list, url));
+    CREATE TABLE get_workers (
+      list TEXT NOT NULL, worker TEXT NOT NULL, until_ms INTEGER NOT NULL, PRIMARY KEY (list, worker)) WITHOUT ROWID;
+    INSERT INTO get_urls (list, url, key, state) VALUES ('list', 'https://a/1', 'a', 2), ('list', 'https://a/2', 'a', 0);
+    INSERT INTO get_workers VALUES ('list', 'old', 1);
+  `);
+  const queue = sqliteQueue(database, { name: "list", worker: "w", leaseMs: 30_000 });
+  expect(await queue.begin({ again: true })).toBe(true);
+  expect(await queue.claim("a", 9)).toHaveLength(2);
+  expect(await queue.renew()).toBe(0);
+  database.close();
+});
+
+it("asks in the next round of a folder only for what this round has not had", async () => {
+  const database = openSqlite(":memory:");
+  const open = () => sqliteQueue(database, { name: "default", worker: "w", leaseMs: 1_000, isOwn: true });
+  const named = (...names: string[]) => names.map((name) => ({ url: `https://a/${name}`, key: "a" }));
+  const finish = (queue: UrlQueue, ...names: string[]) =>
+    queue.finish(named(...names).map((one) => ({ ...one, outcome: "fetched" as const })));
+  const first = open();
+  await first.add(named("1", "2", "3", "other"));
+  await first.begin({ again: "if-finished" });
+  await finish(first, "1", "2", "3", "other");
+  // A new round over a part of the folder, killed after the first page.
+  const second = open();
+  await second.add(named("1", "2", "3"));
+  expect(await second.begin({ again: true })).toBe(true);
+  await finish(second, "1");
+  // Another list meets it: what this round has fetched stays, what it never asked for is asked.
+  const third = open();
+  await third.add(named("1", "2", "other"));
+  expect(await third.begin({ again: true })).toBe(true);
+  expect(await third.claim("a", 9)).toEqual(["https://a/2", "https://a/other"]);
+  database.close();
+});
+
 queueSuite("Redis", async () => {
   const server = await startRedis();
   const client = new Redis(server.url);
@@ -60,6 +118,24 @@ queueSuite("Redis", async () => {
       await server.stop();
     },
   };
+});
+
+it("hands out again 30,000 URLs that failed in Redis, in steps that end", async () => {
+  const server = await startRedis();
+  const client = new Redis(server.url);
+  const list = randomBytes(6).toString("hex");
+  const queue = redisQueue(client, { name: list, worker: "w", leaseMs: 60_000 });
+  const size = 30_000;
+  for (let from = 0; from < size; from += 1_000) {
+    const batch = Array.from({ length: 1_000 }, (_, index) => ({ url: `https://a/${from + index}`, key: "a" }));
+    await queue.add(batch);
+    await queue.finish(batch.map((one) => ({ ...one, outcome: "failed" as const })));
+  }
+  await queue.begin({ again: false });
+  expect(await queue.counts()).toMatchObject({ total: size, waiting: size, failed: 0 });
+  await client.del(await client.keys(`{politely:get:${list}}:*`));
+  client.disconnect();
+  await server.stop();
 });
 
 queueSuite("PostgreSQL", async () => {

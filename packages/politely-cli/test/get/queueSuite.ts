@@ -100,6 +100,49 @@ export function queueSuite(name: string, start: () => Promise<QueueGround>): voi
       expect(await queue.claim("a", 9)).toEqual(["https://a/0", "https://a/1"]);
     });
 
+    it("hands out again 3,000 URLs that failed, and all of them in the next round", async () => {
+      const queue = await fleet()("one");
+      const all = urls("a", 3_000);
+      const batches = Array.from({ length: 3 }, (_, index) => all.slice(index * 1_000, (index + 1) * 1_000));
+      const finishAll = async (outcome: FinishedUrl["outcome"]): Promise<void> => {
+        for (const batch of batches) await queue.finish(batch.map((one) => ({ ...one, outcome })));
+      };
+      for (const batch of batches) await queue.add(batch);
+      await queue.begin({ again: false });
+      await finishAll("failed");
+      expect(await queue.begin({ again: false })).toBe(false);
+      expect(await queue.counts()).toMatchObject({ total: 3_000, waiting: 3_000, failed: 0 });
+      await finishAll("fetched");
+      expect(await queue.begin({ again: true })).toBe(true);
+      expect(await queue.counts()).toMatchObject({ total: 3_000, waiting: 3_000, fetched: 0 });
+      expect(await queue.claim("a", 2)).toEqual(["https://a/0", "https://a/1"]);
+    });
+
+    it("goes on with a new round that was broken off, and begins the next one once it is over", async () => {
+      const queue = await fleet()("one");
+      await queue.add(urls("a", 3));
+      await queue.begin({ again: false });
+      await queue.finish(ended("a", ["fetched", "refused", "fetched"]));
+      expect(await queue.begin({ again: true })).toBe(true);
+      await queue.finish(ended("a", ["fetched", "failed"]));
+      // What failed waits again, what was fetched in this round does not.
+      expect(await queue.begin({ again: true })).toBe(false);
+      expect(await queue.counts()).toMatchObject({ waiting: 2, fetched: 1 });
+      await queue.finish(ended("a", ["fetched", "failed", "fetched"]));
+      expect(await queue.begin({ again: true })).toBe(true);
+      expect(await queue.counts()).toMatchObject({ waiting: 3, fetched: 0, failed: 0 });
+    });
+
+    it("begins a new round over a list that has become longer since the last one ended", async () => {
+      const queue = await fleet()("one");
+      await queue.add(urls("a", 2));
+      await queue.begin({ again: true });
+      await queue.finish(ended("a", ["fetched", "fetched"]));
+      await queue.add(urls("a", 3));
+      expect(await queue.begin({ again: true })).toBe(true);
+      expect(await queue.claim("a", 9)).toHaveLength(3);
+    });
+
     it("lets the URLs of a worker that leaves wait again", async () => {
       const queue = await fleet()("one");
       await queue.add(urls("a", 2));
@@ -186,6 +229,68 @@ function describeFleet(name: string, start: () => Promise<QueueGround>): void {
         await slow.renew();
         expect(await other.renew()).toBe(0);
       }
+    });
+
+    it.each([
+      ["fresh", 0],
+      ["finished", 60],
+      ["half finished", 30],
+    ])("lets a second worker join the new round that the first began over a %s list", async (_, finished) => {
+      const list = randomBytes(6).toString("hex");
+      const [first, second] = await Promise.all(
+        ["first", "second"].map((worker) => ground.open({ name: list, worker, leaseMs: 60_000 })),
+      );
+      const all = urls("a", 60);
+      await first.add(all);
+      await first.begin({ again: false });
+      await first.finish(all.slice(0, finished).map((one) => ({ ...one, outcome: "fetched" as const })));
+      const asked: string[] = [];
+      const take = async (queue: UrlQueue, count: number): Promise<void> => {
+        const some = await queue.claim("a", count);
+        asked.push(...some);
+        await queue.finish(some.map((url) => ({ url, key: "a", outcome: "fetched" as const })));
+      };
+      await first.add(all);
+      expect(await first.begin({ again: true })).toBe(finished > 0);
+      await take(first, 44);
+      await first.claim("a", 1);
+      await second.add(all);
+      expect(await second.begin({ again: true })).toBe(false);
+      await take(second, 99);
+      expect(asked).toHaveLength(59);
+      expect(new Set(asked).size).toBe(59);
+    });
+
+    it("begins one round when two workers ask for it at once", async () => {
+      const list = randomBytes(6).toString("hex");
+      const workers = await Promise.all(
+        ["1", "2", "3"].map((worker) => ground.open({ name: list, worker, leaseMs: 60_000 })),
+      );
+      const all = urls("a", 600);
+      await workers[0].add(all);
+      await workers[0].finish(all.map((one) => ({ ...one, outcome: "fetched" as const })));
+      const asked = await Promise.all(
+        workers.map(async (queue) => {
+          await queue.begin({ again: true });
+          const some = await queue.claim("a", 100);
+          await queue.finish(some.map((url) => ({ url, key: "a", outcome: "fetched" as const })));
+          return some;
+        }),
+      );
+      expect(new Set(asked.flat()).size).toBe(300);
+      expect(await workers[0].counts()).toMatchObject({ total: 600, waiting: 300, fetched: 300 });
+    });
+
+    it("leaves a worker its URLs whose lease is a hundred times as long as another's", async () => {
+      const list = randomBytes(6).toString("hex");
+      const patient = await ground.open({ name: list, worker: "patient", leaseMs: 40_000 });
+      const hasty = await ground.open({ name: list, worker: "hasty", leaseMs });
+      await patient.add(urls("a", 4));
+      await patient.begin({ again: false });
+      await patient.claim("a", 2);
+      expect(await hasty.renew()).toBe(0);
+      expect(await hasty.claim("a", 9)).toHaveLength(2);
+      expect(await patient.renew()).toBe(0);
     });
 
     it("keeps lists of different names apart", async () => {

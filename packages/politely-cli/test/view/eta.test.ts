@@ -7,7 +7,7 @@ const policy: PolicyInput = { default: { rate: "1/s" }, hosts: { "b.example": { 
 
 function progressOf(left: ReadonlyMap<string, number>, changes: Partial<EtaProgress> = {}): EtaProgress {
   const total = [...left.values()].reduce((sum, count) => sum + count, 0);
-  return { total, done: 0, starts: 0, beganAtMs: 0, policy, left: () => left, ...changes };
+  return { total, done: 0, policy, left: () => left, ...changes };
 }
 
 /** Plans until the plan is there. */
@@ -51,14 +51,63 @@ describe("Eta", () => {
     expect(eta.leftMs(progress, [], [["b.example", 60_000]])).toBe(65_000);
   });
 
-  it("never ends before a slow host is done at the pace it had so far", () => {
+  it("never ends before a slow host is done at the pace it had lately", () => {
     const eta = new Eta(() => 10_000);
     const progress = progressOf(new Map([["a.example", 10]]));
     eta.took(0);
     work(eta, progress);
-    const pace = { key: "a.example", left: 10, starts: 5, firstStartAtMs: 0 };
-    expect(eta.leftMs(progress, [pace], [])).toBe(20_000);
-    expect(eta.leftMs(progress, [{ ...pace, starts: 4 }], [])).toBe(9_000);
+    expect(eta.leftMs(progress, [{ key: "a.example", left: 10, msEach: 2_000 }], [])).toBe(20_000);
+    expect(eta.leftMs(progress, [{ key: "a.example", left: 10 }], [])).toBe(9_000);
+  });
+
+  it("never ends before a host that has to wait for its next start can be done", () => {
+    const eta = new Eta(() => 0);
+    const left = new Map([["a.example", 10]]);
+    const progress = progressOf(left, { policy: { default: { quota: { count: 1_000, per: "day" } } } });
+    eta.took(0);
+    work(eta, progress);
+    // The planner knows nothing of those that were spent before.
+    expect(eta.leftMs(progress, [], [])).toBe(0);
+    expect(eta.leftMs(progress, [{ key: "a.example", left: 10, nextStartMs: 7_200_000 }], [])).toBe(7_200_000);
+  });
+
+  it("takes the places that all hosts share into account, also for hosts that are not planned", () => {
+    const hosts = (count: number) => new Map(Array.from({ length: count }, (_, index) => [`h${index}.example`, 1]));
+    for (const [count, concurrency] of [
+      [100, 2],
+      [5_000, 4],
+      [5_000, 2_500],
+    ] as const) {
+      const eta = new Eta(() => 0);
+      const progress = progressOf(hosts(count), { concurrency });
+      eta.took(1_000);
+      for (let times = 0; times < 100; times++) work(eta, progress);
+      expect(eta.leftMs(progress, [], [])).toBeCloseTo((count / concurrency) * 1_000, -1);
+    }
+  });
+
+  it("takes a shared budget into account", () => {
+    const eta = new Eta(() => 0);
+    const left = new Map(Array.from({ length: 20 }, (_, index) => [`h${index}.example`, 10]));
+    const progress = progressOf(left, { policy: { default: { rate: "1/s" }, global: { rate: "5/s" } } });
+    eta.took(0);
+    for (let times = 0; times < 100; times++) work(eta, progress);
+    expect(eta.leftMs(progress, [], [])).toBe(planRun(left, progress.policy, { latency: 0 }).durationMs);
+    expect(eta.leftMs(progress, [], [])).toBeGreaterThanOrEqual(39_800);
+  });
+
+  it("plans again after a second when answers take much longer than it had planned", () => {
+    let nowMs = 0;
+    const eta = new Eta(() => nowMs);
+    const progress = progressOf(new Map([["a.example", 100]]), { policy: { default: { concurrency: 1 } } });
+    work(eta, progress);
+    expect(eta.leftMs(progress, [], [])).toBe(20_000);
+    eta.took(1_000);
+    work(eta, progress);
+    expect(eta.leftMs(progress, [], [])).toBe(20_000);
+    nowMs = 1_000;
+    work(eta, progress);
+    expect(eta.leftMs(progress, [], [])).toBe(100_000);
   });
 
   it("plans a part of a long list, and stretches what comes out", () => {
@@ -115,16 +164,21 @@ describe("Eta", () => {
   });
 
   it("does without a plan where the planner throws", () => {
+    let nowMs = 0;
     const eta = new Eta(
-      () => 10_000,
+      () => nowMs,
       function* () {
         yield;
         throw new Error("no plan");
       },
     );
-    const progress = progressOf(new Map([["a.example", 10]]), { starts: 10 });
+    const progress = progressOf(new Map([["a.example", 20]]));
     eta.work(progress);
-    expect(eta.leftMs(progress, [], [])).toBe(10_000);
+    expect(eta.leftMs(progress, [], [])).toBeUndefined();
+    eta.work({ ...progress, done: 1 });
+    nowMs = 9_000;
+    eta.work({ ...progress, done: 10 });
+    expect(eta.leftMs({ ...progress, done: 10 }, [], [])).toBe(10_000);
   });
 });
 

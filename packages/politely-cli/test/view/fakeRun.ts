@@ -13,6 +13,7 @@ export function fakeProgress(hosts: readonly HostProgress[], changes: Partial<Ge
     beganAtMs: 0,
     starts: 0,
     policy: { default: { rate: "1/s" } },
+    concurrency: undefined,
     isStopping: false,
     hosts: () => hosts,
     waits: () => new Map(),

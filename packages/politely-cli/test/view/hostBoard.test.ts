@@ -28,7 +28,7 @@ describe("HostBoard", () => {
 
   it("shows a host in cooldown, though nothing starts there", () => {
     const board = new HostBoard();
-    board.cooling("cooling.example", 600_000, 0);
+    board.cooling("cooling.example", 600_000);
     const hosts = [host("busy.example", { startsPerSec: 1 }), host("cooling.example")];
     expect(keysOf(board, source(hosts), 1, 0)).toEqual(["cooling.example"]);
     expect([...board.coolingHosts(0)]).toEqual([["cooling.example", 600_000]]);
@@ -77,12 +77,13 @@ describe("HostBoard", () => {
 
   it("knows the pace of the hosts it shows, and what they wait for", () => {
     const board = new HostBoard();
-    board.started("a.example", 1_000);
-    board.started("a.example", 2_000);
     const wait = { nextStartMs: 5, cooldownMs: 0 };
-    const { hosts } = board.show(source([host("a.example")], new Map([["a.example", wait]])), 5, 3_000);
+    const waits = new Map([["a.example", wait]]);
+    board.show(source([host("a.example")], waits), 5, 0);
+    board.show(source([host("a.example", { done: 1 })], waits), 5, 1_000);
+    const { hosts } = board.show(source([host("a.example", { done: 11 })], waits), 5, 4_000);
     expect(hosts[0]?.wait).toBe(wait);
-    expect([...board.paces(hosts)]).toEqual([{ key: "a.example", left: 100, starts: 2, firstStartAtMs: 1_000 }]);
+    expect([...board.paces(hosts, 4_000)]).toEqual([{ key: "a.example", left: 89, msEach: 300, nextStartMs: 5 }]);
   });
 
   it("counts 20,000 hosts once a second only", () => {

@@ -8,6 +8,7 @@ import type {
   QueueCounts,
   QueuedUrl,
   QueueOptions,
+  RenewOptions,
   UrlQueue,
 } from "./urlQueue.js";
 
@@ -15,6 +16,10 @@ const SUMS = "sum(total) total, sum(waiting) waiting, sum(fetched) fetched, sum(
 /** What PostgreSQL says when two transactions waited for each other. One of them may simply try again. */
 const DEADLOCK = "40P01";
 const MAX_TRIES = 10;
+/** States of what has ended, as in urlQueue.ts. */
+const ENDED = { fetched: 2, failed: 3, refused: 4 } as const;
+/** The first half of the lock under which a list is begun. */
+const BEGIN_LOCK = 7_049_317;
 
 /**
  * Keeps a list in tables of a PostgreSQL database, whose names begin with `politely_get_`. Time is the server's. The caller opens
@@ -33,6 +38,7 @@ class PostgresQueue implements UrlQueue {
 
   add(urls: readonly QueuedUrl[]): Promise<void> {
     return this.#change(async (client) => {
+      await this.#closeRound(client);
       const { rows } = await client.query<QueuedUrl>(
         `INSERT INTO politely_get_urls (list, hash, url, key)
          SELECT $1, sha256(convert_to(url, 'UTF8')), url, key
@@ -46,13 +52,33 @@ class PostgresQueue implements UrlQueue {
 
   begin({ again }: BeginOptions): Promise<boolean> {
     return this.#change(async (client) => {
-      await this.#again(client, [3]);
+      const list = [this.options.name];
+      // Workers that begin at the same time do so one after the other.
+      await client.query(`SELECT pg_advisory_xact_lock(${BEGIN_LOCK}, hashtext($1))`, list);
+      await this.#closeRound(client);
+      await this.#again(client, ["failed"]);
       const { total, fetched, refused } = await this.#sums(client);
-      const isAgain = again === true || (again === "if-finished" && fetched + refused === total);
-      if (!isAgain || fetched + refused === 0) return false;
-      await this.#again(client, [2, 4]);
+      if (again === true) {
+        const { rowCount } = await client.query(
+          "INSERT INTO politely_get_rounds (list) VALUES ($1) ON CONFLICT DO NOTHING",
+          list,
+        );
+        if (rowCount === 0) return false;
+      } else if (again === false || fetched + refused < total) return false;
+      if (fetched + refused === 0) return false;
+      await this.#again(client, ["fetched", "refused"]);
       return true;
     });
+  }
+
+  /** Ends the round that somebody asked for, if nothing of it is left. */
+  async #closeRound(client: PoolClient): Promise<void> {
+    await client.query(
+      `DELETE FROM politely_get_rounds WHERE list = $1
+       AND NOT EXISTS (SELECT 1 FROM politely_get_urls WHERE list = $1 AND state = 0)
+       AND NOT EXISTS (SELECT 1 FROM politely_get_urls WHERE list = $1 AND state = 1)`,
+      [this.options.name],
+    );
   }
 
   async keys(after: string, count: number): Promise<readonly string[]> {
@@ -79,7 +105,6 @@ class PostgresQueue implements UrlQueue {
   }
 
   finish(urls: readonly FinishedUrl[]): Promise<void> {
-    const states = { fetched: 2, failed: 3, refused: 4 };
     return this.#change(async (client) => {
       for (const outcome of ["fetched", "failed", "refused"] as const) {
         const some = urls.filter((each) => each.outcome === outcome);
@@ -87,11 +112,11 @@ class PostgresQueue implements UrlQueue {
         const { rows } = await client.query<{ key: string; was: number }>(
           `WITH open AS (
              SELECT id, state FROM politely_get_urls WHERE list = $1 AND state IN (0, 1)
-             AND hash IN (SELECT sha256(convert_to(url, 'UTF8')) FROM unnest($2::text[]) AS given (url))
+             AND hash = ANY(ARRAY(SELECT sha256(convert_to(url, 'UTF8')) FROM unnest($2::text[]) AS given (url)))
              ORDER BY id FOR UPDATE)
            UPDATE politely_get_urls u SET state = $3, worker = NULL FROM open WHERE u.id = open.id
            RETURNING u.key, open.state AS was`,
-          [this.options.name, some.map(({ url }) => url), states[outcome]],
+          [this.options.name, some.map(({ url }) => url), ENDED[outcome]],
         );
         await this.#count(client, rows, { [outcome]: 1 });
         await this.#count(
@@ -103,9 +128,10 @@ class PostgresQueue implements UrlQueue {
     });
   }
 
-  renew(): Promise<number> {
+  renew({ takesOver = true }: RenewOptions = {}): Promise<number> {
     return this.#change(async (client) => {
       await this.#renew(client);
+      if (!takesOver) return 0;
       const { rows } = await client.query<{ worker: string }>(
         `DELETE FROM politely_get_workers WHERE (list, worker) IN (
            SELECT list, worker FROM politely_get_workers WHERE list = $1 AND lease_until < clock_timestamp()
@@ -166,17 +192,17 @@ class PostgresQueue implements UrlQueue {
     return rows.length;
   }
 
-  async #again(client: PoolClient, states: readonly number[]): Promise<void> {
-    const { rows } = await client.query<{ key: string; was: number; count: string }>(
-      `WITH ended AS (SELECT id, state FROM politely_get_urls WHERE list = $1 AND state = ANY($2::int[]) FOR UPDATE),
-       moved AS (
-         UPDATE politely_get_urls u SET state = 0 FROM ended WHERE u.id = ended.id RETURNING u.key, ended.state AS was)
-       SELECT key, was, count(*) AS count FROM moved GROUP BY key, was ORDER BY key`,
-      [this.options.name, states],
-    );
-    for (const { key, was, count } of rows) {
-      const name = was === 2 ? "fetched" : was === 3 ? "failed" : "refused";
-      await this.#count(client, [{ key }], { waiting: Number(count), [name]: -Number(count) });
+  async #again(client: PoolClient, outcomes: readonly (keyof typeof ENDED)[]): Promise<void> {
+    for (const outcome of outcomes) {
+      // No join: without statistics of a new table, PostgreSQL would compare every row with every other.
+      const { rows } = await client.query<{ key: string; count: string }>(
+        `WITH moved AS (UPDATE politely_get_urls SET state = 0 WHERE list = $1 AND state = $2 RETURNING key)
+         SELECT key, count(*) AS count FROM moved GROUP BY key ORDER BY key`,
+        [this.options.name, ENDED[outcome]],
+      );
+      for (const { key, count } of rows) {
+        await this.#count(client, [{ key }], { waiting: Number(count), [outcome]: -Number(count) });
+      }
     }
   }
 

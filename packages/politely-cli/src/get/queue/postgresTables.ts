@@ -1,7 +1,7 @@
 /**
  * Creates the tables of queues in PostgreSQL. Two processes may do so at once: the lock lets one of them wait.
  *
- * URLs are found by their hash, since an index takes no more than 2,700 bytes.
+ * A list has a row in `politely_get_rounds` while a round that somebody asked for has something left. URLs are found by their hash, since an index takes no more than 2,700 bytes.
  */
 export const postgresTables = `
   BEGIN;
@@ -16,5 +16,6 @@ export const postgresTables = `
     fetched bigint NOT NULL, refused bigint NOT NULL, failed bigint NOT NULL, PRIMARY KEY (list, key));
   CREATE TABLE IF NOT EXISTS politely_get_workers (
     list text NOT NULL, worker text NOT NULL, lease_until timestamptz NOT NULL, PRIMARY KEY (list, worker));
+  CREATE TABLE IF NOT EXISTS politely_get_rounds (list text PRIMARY KEY);
   COMMIT;
 `;

@@ -3,7 +3,8 @@
  *
  * `state` (hash): URL → state as in urlQueue.ts. `wait:KEY` (sorted set): waiting URLs by their place. `keys` (sorted set, all scores 0): keys with waiting
  * URLs. `out:WORKER` (hash): URL → key. `workers` (sorted set): worker → end of its lease in ms. `count:NAME` (hash): key → how many.
- * `place` (hash): URL → place. `failed` (hash): URL → key.
+ * `place` (hash): URL → place. `failed`, `fetched`, `refused` (hashes): URL → key. `old:NAME` (hash): those of them that are to wait again, until all of them do.
+ * `round`: there while a round that somebody asked for has something left.
  */
 const SHARED = `
 local p = KEYS[1]
@@ -25,6 +26,16 @@ local function waitNoMore(url, key)
   count('waiting', key, -1)
   if redis.call('EXISTS', p .. 'wait:' .. key) == 0 then redis.call('ZREM', p .. 'keys', key) end
 end
+local function isMoving()
+  return redis.call('EXISTS', p .. 'old:failed', p .. 'old:fetched', p .. 'old:refused') > 0
+end
+local function closeRound()
+  if redis.call('EXISTS', p .. 'round') == 0 or redis.call('EXISTS', p .. 'keys') == 1 or isMoving() then return end
+  for _, worker in ipairs(redis.call('ZRANGE', p .. 'workers', 0, -1)) do
+    if redis.call('EXISTS', p .. 'out:' .. worker) == 1 then return end
+  end
+  redis.call('DEL', p .. 'round')
+end
 local function leave(worker)
   local held = redis.call('HGETALL', p .. 'out:' .. worker)
   for i = 1, #held, 2 do wait(held[i], held[i + 1]) end
@@ -38,6 +49,7 @@ end
 export const redisScripts = {
   /** ARGV: url, key, … */
   add: `${SHARED}
+closeRound()
 for i = 1, #ARGV, 2 do
   if redis.call('HSETNX', p .. 'place', ARGV[i], '0') == 1 then
     redis.call('HSET', p .. 'place', ARGV[i], redis.call('INCR', p .. 'last'))
@@ -46,16 +58,45 @@ for i = 1, #ARGV, 2 do
   end
 end
 return 0`,
-  /** ARGV: `failed`, `fetched` or `refused`. Lets some of those URLs wait again, about 1,000; answers how many. */
+  /**
+   * ARGV: `no`, `yes` or `if-finished`. Puts aside what is to wait again, for `again` to move. Answers 1 when finished URLs are among it, 0 when
+   * not, and -1, with nothing done, while what was put aside before is still there.
+   */
+  begin: `${SHARED}
+if isMoving() then return -1 end
+closeRound()
+local isAgain = ARGV[1] == 'yes' and redis.call('EXISTS', p .. 'round') == 0
+if ARGV[1] == 'if-finished' then
+  local left = redis.call('EXISTS', p .. 'keys', p .. 'failed')
+  for _, worker in ipairs(redis.call('ZRANGE', p .. 'workers', 0, -1)) do
+    left = left + redis.call('EXISTS', p .. 'out:' .. worker)
+  end
+  isAgain = left == 0
+end
+local function putAside(name)
+  if redis.call('EXISTS', p .. name) == 0 then return 0 end
+  redis.call('RENAME', p .. name, p .. 'old:' .. name)
+  return 1
+end
+putAside('failed')
+if not isAgain then return 0 end
+redis.call('SET', p .. 'round', '1')
+return math.max(putAside('fetched'), putAside('refused'))`,
+  /**
+   * ARGV: `failed`, `fetched` or `refused`, cursor. Lets some of those wait again that were put aside, about 1,000. Answers the next cursor: 0 when all
+   * were gone through. Nothing is ever added to what was put aside, so one way through finds all of it.
+   */
   again: `${SHARED}
 local name = ARGV[1]
-local found = redis.call('HSCAN', p .. name, 0, 'COUNT', 1000)[2]
+local scanned = redis.call('HSCAN', p .. 'old:' .. name, ARGV[2], 'COUNT', 1000)
+local found = scanned[2]
 for i = 1, #found, 2 do
-  redis.call('HDEL', p .. name, found[i])
-  count(name, found[i + 1], -1)
-  wait(found[i], found[i + 1])
+  if redis.call('HDEL', p .. 'old:' .. name, found[i]) == 1 then
+    count(name, found[i + 1], -1)
+    wait(found[i], found[i + 1])
+  end
 end
-return #found / 2`,
+return scanned[1]`,
   /** ARGV: worker, key, count, lease in ms. */
   claim: `${SHARED}
 local worker, key = ARGV[1], ARGV[2]
@@ -85,11 +126,12 @@ for i = 1, #ARGV, 3 do
   end
 end
 return 0`,
-  /** ARGV: worker, lease in ms. */
+  /** ARGV: worker, lease in ms, 1 to take over from the dead. */
   renew: `${SHARED}
 local t = now()
 redis.call('ZADD', p .. 'workers', t + ARGV[2], ARGV[1])
 local came = 0
+if ARGV[3] == '0' then return came end
 for _, worker in ipairs(redis.call('ZRANGEBYSCORE', p .. 'workers', '-inf', '(' .. t)) do came = came + leave(worker) end
 return came`,
   /** ARGV: worker. */

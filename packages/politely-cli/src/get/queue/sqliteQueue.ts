@@ -8,6 +8,7 @@ import type {
   QueueCounts,
   QueuedUrl,
   QueueOptions,
+  RenewOptions,
   UrlQueue,
 } from "./urlQueue.js";
 import { state } from "./urlQueue.js";
@@ -54,6 +55,7 @@ class SqliteQueue implements UrlQueue {
   add(urls: readonly QueuedUrl[]): Promise<void> {
     const rows = JSON.stringify(urls.map(({ url, key }) => [url, key]));
     return this.#change(() => {
+      this.#sql.closeRound.run(this.#list);
       // In a file of our own everything is counted when the list is complete.
       const added = this.#isOwn ? [] : (this.#sql.newByKey.all(this.#list, rows) as NewRow[]);
       this.#sql.add.run(this.#list, this.#run, rows);
@@ -65,6 +67,7 @@ class SqliteQueue implements UrlQueue {
   begin({ again }: BeginOptions): Promise<boolean> {
     return this.#change(() => {
       const sql = this.#sql;
+      sql.closeRound.run(this.#list);
       if (this.#isOwn) {
         sql.park.run(this.#list, this.#run);
         sql.retryOwn.run(this.#list, this.#run);
@@ -72,9 +75,7 @@ class SqliteQueue implements UrlQueue {
         sql.retryFailed.run(this.#list);
       }
       const isLeft = sql.anyLeft.get(this.#list, this.#run) !== undefined;
-      const isAgain = again === true || (again === "if-finished" && !isLeft);
-      const isNewRound = isAgain && sql.anyFinished.get(this.#list, this.#run) !== undefined;
-      if (isNewRound) sql.again.run(this.#list, this.#run);
+      const isNewRound = (again === true || (again === "if-finished" && !isLeft)) && this.#again(again === true);
       sql.dropCounts.run(this.#list);
       sql.recount.run(this.#list, this.#run);
       return isNewRound;
@@ -90,7 +91,7 @@ class SqliteQueue implements UrlQueue {
     return this.#change(() => {
       const rows = this.#sql.next.all(this.#list, key, 0, count) as IdRow[];
       if (rows.length === 0) return [];
-      this.#sql.renew.run(this.#list, this.#worker, machineMs() + this.#leaseMs);
+      this.#sql.renew.run(this.#list, this.#worker, machineMs(), this.#leaseMs);
       this.#sql.take.run(this.#worker, JSON.stringify(rows.map(({ id }) => id)));
       this.#sql.addCounts.run(this.#list, JSON.stringify([{ ...noCounts(key), waiting: -rows.length }]));
       return rows.map(({ url }) => url);
@@ -106,12 +107,12 @@ class SqliteQueue implements UrlQueue {
     });
   }
 
-  renew(): Promise<number> {
+  renew({ takesOver = true }: RenewOptions = {}): Promise<number> {
     return this.#change(() => {
       const nowMs = machineMs();
-      this.#sql.renew.run(this.#list, this.#worker, nowMs + this.#leaseMs);
-      // A machine that was started again counts its time from zero: what lies too far ahead is of before.
-      const dead = this.#sql.deadWorkers.all(this.#list, nowMs, nowMs + 10 * this.#leaseMs);
+      this.#sql.renew.run(this.#list, this.#worker, nowMs, this.#leaseMs);
+      if (!takesOver) return 0;
+      const dead = this.#sql.deadWorkers.all(this.#list, nowMs);
       let count = 0;
       for (const row of dead) {
         const { worker } = row as { readonly worker: string };
@@ -134,6 +135,17 @@ class SqliteQueue implements UrlQueue {
     return this.#change(() => {
       this.#leave(this.#worker);
     });
+  }
+
+  /** Lets everything wait that is finished and not of the round: the next one, or with `canJoin` the one that is going on. True when something was. */
+  #again(canJoin: boolean): boolean {
+    const { round, is_open } = (this.#sql.round.get(this.#list) ?? { round: 0, is_open: 0 }) as RoundRow;
+    const next = canJoin && is_open === 1 ? round : round + 1;
+    const isAny = this.#sql.anyFinished.get(this.#list, this.#run, next) !== undefined;
+    if (!isAny && !canJoin) return false;
+    this.#sql.again.run(this.#list, this.#run, next);
+    this.#sql.openRound.run(this.#list, next);
+    return isAny;
   }
 
   /** Nobody else takes from the list, so it need not be written down who has what. */
@@ -195,6 +207,11 @@ class SqliteQueue implements UrlQueue {
 interface IdRow {
   readonly id: number;
   readonly url: string;
+}
+
+interface RoundRow {
+  readonly round: number;
+  readonly is_open: number;
 }
 
 interface NewRow {

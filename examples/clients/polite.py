@@ -1,0 +1,54 @@
+"""Fetches URLs politely: asks the service for a turn, fetches, and tells the service how the site answered.
+
+Usage: python3 polite.py URL …      POLITELY_URL and POLITELY_TOKEN say where the service is and who asks.
+"""
+
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+
+SERVICE = os.environ.get("POLITELY_URL", "http://127.0.0.1:8787")
+TOKEN = os.environ.get("POLITELY_TOKEN")
+
+
+class EachHopItsOwnTurn(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+SITE = urllib.request.build_opener(EachHopItsOwnTurn)
+
+
+def ask(path, **question):
+    headers = {"Content-Type": "application/json"}
+    if TOKEN:
+        headers["Authorization"] = f"Bearer {TOKEN}"
+    request = urllib.request.Request(SERVICE + path, json.dumps(question).encode(), headers)
+    with urllib.request.urlopen(request) as answer:
+        return json.loads(answer.read() or "null")
+
+
+def polite_get(url):
+    """Waits for the site's turn and gives status and body."""
+    permit = ask("/v1/acquire", domain=url)["permit"]
+    outcome = {"outcome": "server_error"}
+    try:
+        try:
+            answer = SITE.open(url, timeout=60)
+        except urllib.error.HTTPError as error:  # 3xx, 4xx and 5xx are answers too
+            answer = error
+        with answer:
+            outcome = {"status": answer.status, "headers": dict(answer.headers)}
+            return answer.status, answer.read()
+    finally:
+        ask("/v1/release", permit=permit, **outcome)
+
+
+if __name__ == "__main__":
+    for page in sys.argv[1:]:
+        try:
+            print(polite_get(page)[0], page)
+        except OSError as problem:
+            print("failed", page, problem)

@@ -1,0 +1,34 @@
+# Fetches URLs politely: asks the service for a turn, fetches, and tells the service how the site answered.
+# Usage: ruby polite.rb URL …      POLITELY_URL and POLITELY_TOKEN say where the service is and who asks.
+require "json"
+require "net/http"
+
+SERVICE = ENV.fetch("POLITELY_URL", "http://127.0.0.1:8787")
+
+def ask(path, question)
+  uri = URI(SERVICE + path)
+  request = Net::HTTP::Post.new(uri, "Content-Type" => "application/json")
+  request["Authorization"] = "Bearer #{ENV["POLITELY_TOKEN"]}" if ENV["POLITELY_TOKEN"]
+  request.body = JSON.generate(question)
+  # A turn may be long in coming: the answer is held open until then.
+  answer = Net::HTTP.start(uri.host, uri.port, read_timeout: nil) { |http| http.request(request) }
+  raise "#{path}: #{answer.body}" unless answer.is_a?(Net::HTTPSuccess)
+  answer.body.to_s.empty? ? nil : JSON.parse(answer.body)
+end
+
+# Waits for the site's turn and gives its answer.
+def polite_get(url)
+  permit = ask("/v1/acquire", domain: url)["permit"]
+  outcome = { outcome: "server_error" }
+  answer = Net::HTTP.get_response(URI(url))
+  outcome = { status: answer.code.to_i, headers: answer.each_header.to_h }
+  answer
+ensure
+  ask("/v1/release", permit: permit, **outcome) if permit
+end
+
+ARGV.each do |url|
+  puts "#{polite_get(url).code} #{url}"
+rescue SystemCallError, SocketError, Timeout::Error => error
+  puts "failed #{url} #{error.message}"
+end

@@ -1,0 +1,92 @@
+import type { Socket } from "node:net";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Caller } from "../callers.js";
+import type { ServicePermit } from "../serviceLimiter.js";
+import { type ApiParts, type TargetBody, targetOf } from "./apiParts.js";
+import { asProblem, stoppingProblem } from "./asProblem.js";
+import { sendProblem } from "./problem.js";
+import { TTL_MS } from "./schemas.js";
+
+/** The body of an acquire. */
+export interface AcquireBody extends TargetBody {
+  readonly maxWaitMs?: number;
+  readonly priority?: number;
+  readonly cost?: number;
+  readonly ttlMs?: number;
+}
+
+const GONE = new Error("The caller closed the connection.");
+
+/**
+ * A caller of `acquire`, from the question to the last byte of its answer.
+ *
+ * Whatever happens to the connection, a grant is either with its caller or given back as unused: the wait ends when the connection closes, and a permit
+ * whose answer could not be written is taken back. One listener on the connection does both; a second says when the answer is out.
+ */
+export class WaitingCaller implements Caller {
+  readonly #cancel = new AbortController();
+  readonly #socket: Socket;
+  /** The permit, once there is one. */
+  #id: string | undefined = undefined;
+
+  constructor(
+    readonly parts: ApiParts,
+    readonly request: FastifyRequest<{ Body: AcquireBody }>,
+    readonly reply: FastifyReply,
+  ) {
+    // Not the response: those behind another one on the same connection hear nothing of its end.
+    this.#socket = request.raw.socket;
+  }
+
+  /** Asks for the start. Whatever comes of it is answered. */
+  begin(): void {
+    const { limiter, callers } = this.parts;
+    const { body } = this.request;
+    const { maxWaitMs: maxWait, priority, cost } = body;
+    callers.enter(this);
+    this.#socket.once("close", this.#onClose);
+    const options = { signal: this.#cancel.signal, maxWait, priority, cost };
+    limiter.acquire(targetOf(body), options).then(this.#onGrant, this.#onRefusal);
+  }
+
+  dismiss(): void {
+    this.#cancel.abort(stoppingProblem());
+  }
+
+  readonly #onGrant = (permit: ServicePermit): void => {
+    const { callers, permits } = this.parts;
+    callers.leave(this);
+    const { ttlMs = TTL_MS.usual } = this.request.body;
+    this.#id = permits.add(permit, ttlMs);
+    if (this.#socket.destroyed || !this.#socket.writable) {
+      this.#takeBack(this.#id);
+      return;
+    }
+    this.reply.raw.once("finish", this.#onAnswered);
+    this.reply.send({ permit: this.#id, domain: permit.key, waitedMs: permit.waitedMs, ttlMs });
+  };
+
+  readonly #onRefusal = (error: unknown): void => {
+    this.parts.callers.leave(this);
+    this.#socket.off("close", this.#onClose);
+    if (this.#socket.destroyed) return;
+    const problem = asProblem(error);
+    // The handler of errors writes it to the log.
+    if (problem.status === 500) this.reply.send(error);
+    else sendProblem(this.reply, problem);
+  };
+
+  readonly #onAnswered = (): void => {
+    this.#socket.off("close", this.#onClose);
+  };
+
+  readonly #onClose = (): void => {
+    if (this.#id === undefined) this.#cancel.abort(GONE);
+    else this.#takeBack(this.#id);
+  };
+
+  #takeBack(id: string): void {
+    this.#socket.off("close", this.#onClose);
+    this.parts.permits.takeBack(id);
+  }
+}

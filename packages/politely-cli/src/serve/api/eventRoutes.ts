@@ -1,0 +1,65 @@
+import type { FastifyInstance } from "fastify";
+import type { ApiParts } from "./apiParts.js";
+import { stoppingProblem } from "./asProblem.js";
+import type { EventReaders } from "./eventReaders.js";
+import { fieldProblem, ProblemError } from "./problem.js";
+import { domain, object } from "./schemas.js";
+
+/** The types of events, as `LimiterEvent` has them. */
+const TYPES = [
+  "wait",
+  "grant",
+  "release",
+  "refuse",
+  "cancel",
+  "expire",
+  "cooldown",
+  "probe",
+  "configure",
+  "pause",
+  "resume",
+  "warn",
+  "evict",
+  "outage",
+] as const;
+const FULL_RETRY_MS = 10_000;
+
+/** `GET /v1/events`: what happens, as server-sent events. */
+export function eventRoutes(app: FastifyInstance, parts: ApiParts, readers: EventReaders): void {
+  const { limiter, callers } = parts;
+  const schema = {
+    summary: "What happens, as server-sent events; data is the event as JSON",
+    querystring: object({
+      domain,
+      type: { type: "string", maxLength: 200, description: `One or more of ${TYPES.join(", ")}, with commas between.` },
+    }),
+    response: {
+      200: { description: "A stream without end.", content: { "text/event-stream": { schema: { type: "string" } } } },
+    },
+  };
+  app.get<{ Querystring: { domain?: string; type?: string } }>("/v1/events", { schema }, async (request, reply) => {
+    if (callers.isStopping) throw stoppingProblem();
+    if (readers.size >= readers.most) {
+      const detail = `${readers.most} callers read events already.`;
+      throw new ProblemError(503, detail, { code: "full", retryAfterMs: FULL_RETRY_MS });
+    }
+    const { domain: name, type } = request.query;
+    const types = type === undefined ? undefined : typesOf(type);
+    const key = name === undefined ? undefined : (await limiter.explain(name)).key;
+    reply.hijack();
+    reply.raw.writeHead(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    });
+    reply.raw.flushHeaders();
+    readers.add(reply.raw, { key, types });
+  });
+}
+
+function typesOf(text: string): ReadonlySet<string> {
+  const types = text.split(",").map((type) => type.trim());
+  const unknown = types.find((type) => !(TYPES as readonly string[]).includes(type));
+  if (unknown === undefined) return new Set(types);
+  throw fieldProblem("type", `must be one or more of ${TYPES.join(", ")}; got "${unknown}"`);
+}

@@ -1,0 +1,77 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { isIP } from "node:net";
+import type { onRequestHookHandler } from "fastify";
+import { ProblemError } from "./problem.js";
+
+/** Whom the service answers. */
+export interface GuardOptions {
+  /** What callers must send as `Authorization: Bearer …` for all but the page. Default: nothing. */
+  readonly token?: string | undefined;
+  /** Names under which the service may be called, beside its address and localhost. */
+  readonly allowedHosts: readonly string[];
+}
+
+/**
+ * Checks that a request means this service: `Host` names the address it came in at, localhost or an allowed name, so that no site can reach it under a
+ * name of its own; and `Origin`, if a browser sends one with anything but a GET, is that of the service.
+ *
+ * Where the address is not known, since the connection has gone already, only names count.
+ */
+export function hostGuard({ allowedHosts }: GuardOptions): onRequestHookHandler {
+  const allowed = new Set(["localhost", ...allowedHosts.map((name) => name.toLowerCase())]);
+  return (request, _reply, done) => {
+    const { headers, method, socket } = request.raw;
+    const { host } = headers;
+    if (!isMeant(host, socket.localAddress, allowed)) {
+      const detail = `Host "${host ?? ""}" is not a name of this service. Call it by its address, or start it with --allow-host.`;
+      done(new ProblemError(421, detail, { code: "host" }));
+      return;
+    }
+    const { origin } = headers;
+    if (origin !== undefined && method !== "GET" && method !== "HEAD" && !isOwn(origin, host)) {
+      done(new ProblemError(403, "Another site's page may not do this.", { code: "origin" }));
+      return;
+    }
+    done();
+  };
+}
+
+/** Checks the token. What differs takes as long to refuse as what is nearly right. */
+export function tokenGuard(token: string): onRequestHookHandler {
+  const expected = digest(token);
+  return (request, _reply, done) => {
+    const { authorization } = request.headers;
+    const given = /^bearer +(.+?) *$/i.exec(authorization ?? "")?.[1];
+    if (given !== undefined && timingSafeEqual(digest(given), expected)) {
+      done();
+      return;
+    }
+    const detail = given === undefined ? "Send Authorization: Bearer and the token." : "The token is wrong.";
+    done(new ProblemError(401, detail, { code: "token" }));
+  };
+}
+
+/** Whether an address is of this machine only: 127.0.0.0/8, ::1 or localhost. */
+export function isLoopback(host: string): boolean {
+  return host.toLowerCase() === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function isMeant(host: string | undefined, localAddress: string | undefined, allowed: ReadonlySet<string>): boolean {
+  if (host === undefined) return false;
+  const name = host.replace(/:\d{1,5}$/, "").toLowerCase();
+  if (allowed.has(name)) return true;
+  if (localAddress === undefined) return false;
+  const address = localAddress.startsWith("::ffff:") ? localAddress.slice(7) : localAddress;
+  return name === address || name === `[${address}]`;
+}
+
+/** Whether an origin has the host and port that the request was sent to. */
+function isOwn(origin: string, host: string | undefined): boolean {
+  const [, own] = /^https?:\/\/([^/]+)$/i.exec(origin) ?? [];
+  return own !== undefined && own.toLowerCase() === host?.toLowerCase();
+}
+
+/** All digests have one length, whatever the token's. */
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,183 @@
+import { randomBytes } from "node:crypto";
+import type { Outcome } from "politely";
+import { machineTicker, type Ticker } from "../view/ticker.js";
+import type { ServicePermit } from "./serviceLimiter.js";
+
+/** How a permit ended, or that nobody here knows it. */
+export type PermitEnd =
+  | { readonly how: "released" | "lapsed" | "undelivered"; readonly agoMs: number }
+  | { readonly how: "unknown" };
+
+/** How permits are kept. */
+export interface PermitsOptions {
+  /** How many ended permits are remembered, to tell a second release from a foreign one. Default 10,000. */
+  readonly remembered?: number;
+  /** Default the machine's time. */
+  readonly ticker?: Ticker;
+  /** Hears what goes wrong while a place is freed, which nobody waits for. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** A permit that somebody holds. */
+interface Held {
+  readonly id: string;
+  readonly permit: ServicePermit;
+  ttlMs: number;
+  /** The tick in which it lapses. */
+  tick: number;
+}
+
+/** The time between two looks: a permit lapses at most twice this after its lifetime, and never before. */
+const TICK_MS = 100;
+
+/**
+ * The permits that were granted and not yet released, by an id that cannot be guessed.
+ *
+ * Each has a lifetime. At its end the place is free again; nothing is given back and nothing is learned. One timer serves all of them, and
+ * runs only while there are some. How many there may be is up to who adds them.
+ */
+export class Permits {
+  /** How many have lapsed. */
+  lapsedCount = 0;
+  readonly #held = new Map<string, Held>();
+  /** Who lapses in which tick. */
+  readonly #due = new Map<number, Set<Held>>();
+  /** The last to end, the oldest first. */
+  readonly #ended = new Map<string, { readonly how: "released" | "lapsed" | "undelivered"; readonly atMs: number }>();
+  readonly #remembered: number;
+  readonly #ticker: Ticker;
+  readonly #onFailure: (error: unknown) => void;
+  #lastTick = 0;
+  #stopTicking: (() => void) | undefined = undefined;
+  #emptied: (() => void)[] = [];
+
+  constructor(options: PermitsOptions) {
+    this.#remembered = options.remembered ?? 10_000;
+    this.#ticker = options.ticker ?? machineTicker;
+    this.#onFailure = options.onFailure;
+  }
+
+  /** How many are held. */
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** Keeps a permit for `ttlMs`, and gives its id: 22 characters, 128 random bits. */
+  add(permit: ServicePermit, ttlMs: number): string {
+    const id = randomBytes(16).toString("base64url");
+    const held: Held = { id, permit, ttlMs, tick: 0 };
+    this.#held.set(id, held);
+    this.#schedule(held);
+    return id;
+  }
+
+  /** Begins the lifetime anew, with another length if one is given. Answers its length; undefined when the permit is not held. */
+  renew(id: string, ttlMs?: number): number | undefined {
+    const held = this.#held.get(id);
+    if (held === undefined) return undefined;
+    held.ttlMs = ttlMs ?? held.ttlMs;
+    this.#unschedule(held);
+    this.#schedule(held);
+    return held.ttlMs;
+  }
+
+  /** Takes a permit out, for its holder to release. Undefined when it is not held: `endOf` says why. */
+  take(id: string): ServicePermit | undefined {
+    return this.#end(id, "released")?.permit;
+  }
+
+  /** Gives back a permit that never reached its caller, as unused. Does nothing when it is not held. */
+  takeBack(id: string): void {
+    const held = this.#end(id, "undelivered");
+    if (held !== undefined) this.#free(held.permit, "unused");
+  }
+
+  /** How a permit ended that is not held. The last 10,000 are remembered. */
+  endOf(id: string): PermitEnd {
+    const ended = this.#ended.get(id);
+    if (ended === undefined) return { how: "unknown" };
+    return { how: ended.how, agoMs: this.#ticker.nowMs() - ended.atMs };
+  }
+
+  /** Resolves once nobody holds a permit. */
+  emptied(): Promise<void> {
+    if (this.#held.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#emptied.push(resolve);
+    });
+  }
+
+  /** Frees the places of all, as if each had lapsed. */
+  lapseAll(): void {
+    for (const id of this.#held.keys()) this.#lapse(id);
+  }
+
+  #schedule(held: Held): void {
+    const nowMs = this.#ticker.nowMs();
+    if (this.#stopTicking === undefined) {
+      this.#lastTick = Math.floor(nowMs / TICK_MS);
+      this.#stopTicking = this.#ticker.every(TICK_MS, () => this.#look());
+    }
+    held.tick = Math.ceil((nowMs + held.ttlMs) / TICK_MS);
+    const due = this.#due.get(held.tick);
+    if (due === undefined) this.#due.set(held.tick, new Set([held]));
+    else due.add(held);
+  }
+
+  #unschedule(held: Held): void {
+    const due = this.#due.get(held.tick);
+    due?.delete(held);
+    if (due?.size === 0) this.#due.delete(held.tick);
+  }
+
+  #look(): void {
+    const tick = Math.floor(this.#ticker.nowMs() / TICK_MS);
+    // After a long sleep of the machine there are more ticks to catch up with than there are sets.
+    if (tick - this.#lastTick > this.#due.size) {
+      for (const at of this.#due.keys()) if (at <= tick) this.#lapseTick(at);
+    } else {
+      for (let at = this.#lastTick + 1; at <= tick; at++) this.#lapseTick(at);
+    }
+    this.#lastTick = tick;
+  }
+
+  #lapseTick(tick: number): void {
+    for (const { id } of this.#due.get(tick) ?? []) this.#lapse(id);
+  }
+
+  #lapse(id: string): void {
+    const held = this.#end(id, "lapsed");
+    if (held === undefined) return;
+    this.lapsedCount++;
+    this.#free(held.permit, undefined);
+  }
+
+  #end(id: string, how: "released" | "lapsed" | "undelivered"): Held | undefined {
+    const held = this.#held.get(id);
+    if (held === undefined) return undefined;
+    this.#held.delete(id);
+    this.#unschedule(held);
+    this.#ended.set(id, { how, atMs: this.#ticker.nowMs() });
+    if (this.#ended.size > this.#remembered) {
+      for (const oldest of this.#ended.keys()) {
+        this.#ended.delete(oldest);
+        break;
+      }
+    }
+    if (this.#held.size === 0) {
+      this.#stopTicking?.();
+      this.#stopTicking = undefined;
+      for (const resolve of this.#emptied.splice(0)) resolve();
+    }
+    return held;
+  }
+
+  #free(permit: ServicePermit, outcome: Outcome | undefined): void {
+    try {
+      const done = permit.release(outcome);
+      if (done instanceof Promise) done.catch(this.#onFailure);
+    } catch (error) {
+      this.#onFailure(error);
+    }
+  }
+}

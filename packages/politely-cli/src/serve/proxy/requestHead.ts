@@ -1,0 +1,108 @@
+import type { IncomingMessage } from "node:http";
+import { endToEnd, type HeaderLines, listOf, valuesOf } from "./headerLines.js";
+import { ProxyProblem } from "./proxyProblem.js";
+import type { ProxyTarget } from "./target.js";
+
+/** What a request is sent on with. */
+export interface RequestHead {
+  readonly lines: HeaderLines;
+  readonly hasBody: boolean;
+}
+
+/** What the head of a request is made from. */
+export interface RequestHeadOptions {
+  readonly maxBodyBytes: number;
+  /** How this proxy names itself in `Via`. */
+  readonly pseudonym: string;
+  /** `Authorization` was for the proxy itself and stays here. */
+  readonly isAuthorizationOurs: boolean;
+}
+
+/** Sent without a word on the length when there is no body; for others a site may wait for one. */
+const BODILESS: ReadonlySet<string | undefined> = new Set(["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"]);
+
+/**
+ * Checks what could be read in two ways, and makes the headers to send on. Throws a problem: 400 for two hosts, 501 for an
+ * upgrade or an encoding that is not "chunked", 413 for a body that is known to be too large, 508 for a request that has been here.
+ */
+export function requestHead(request: IncomingMessage, target: ProxyTarget, options: RequestHeadOptions): RequestHead {
+  const { rawHeaders, method } = request;
+  checkHead(request, options);
+  const dropped = new Set(["host", "content-length", "expect"]);
+  if (target.isAnonymous) dropped.add("authorization").add("cookie");
+  if (options.isAuthorizationOurs) dropped.add("authorization");
+  const own = target.form === "gateway" ? gatewayOrigin(request) : undefined;
+  if (own !== undefined) dropped.add("origin").add("referer");
+
+  const [length] = valuesOf(rawHeaders, "content-length");
+  const isChunked = valuesOf(rawHeaders, "transfer-encoding").length > 0;
+  const lines = ["Host", target.origin.slice(target.origin.indexOf("//") + 2), ...endToEnd(rawHeaders, dropped)];
+  if (own !== undefined) lines.push(...translated(request, target, own));
+  // The framing is ours, whatever Connection says of these two.
+  if (isChunked) lines.push("Transfer-Encoding", "chunked");
+  else if (length !== undefined) lines.push("Content-Length", length.trim());
+  else if (!BODILESS.has(method)) lines.push("Content-Length", "0");
+  lines.push("Via", `${request.httpVersion} ${options.pseudonym}`);
+  return { lines, hasBody: isChunked || (length !== undefined && Number(length) > 0) };
+}
+
+/** The origin under which a client reached the gateway: what pages that came through it would name. */
+export function gatewayOrigin(request: IncomingMessage): string {
+  return `http://${(request.headers.host ?? "").toLowerCase()}`;
+}
+
+function checkHead(request: IncomingMessage, { maxBodyBytes, pseudonym }: RequestHeadOptions): void {
+  const { rawHeaders } = request;
+  if (valuesOf(rawHeaders, "host").length > 1) throw malformed("The request has more than one Host header");
+  const encodings = listOf(rawHeaders, "transfer-encoding");
+  const lengths = valuesOf(rawHeaders, "content-length");
+  // Node's parser refuses these two already; what frames a body is worth a second look.
+  if (lengths.length > 1 || (lengths.length > 0 && encodings.length > 0)) {
+    throw malformed("The request says in two ways how long its body is");
+  }
+  if (encodings.length > 0 && (encodings.length > 1 || encodings[0] !== "chunked")) {
+    throw new ProxyProblem(501, 'The only Transfer-Encoding that is passed on is "chunked".');
+  }
+  const upgrade = listOf(rawHeaders, "upgrade");
+  // Clients offer h2c beside an ordinary request; leaving it unanswered is the usual no.
+  if (upgrade.some((protocol) => protocol !== "h2c")) {
+    throw new ProxyProblem(
+      501,
+      `The proxy does not pass on an upgrade to ${JSON.stringify(upgrade[0].slice(0, 40))}. Open a tunnel with CONNECT, or connect directly.`,
+      { proxyError: "http_upgrade_failed" },
+    );
+  }
+  if (lengths.length > 0 && Number(lengths[0]) > maxBodyBytes) throw tooLarge(maxBodyBytes);
+  if (listOf(rawHeaders, "via").some((via) => via.split(/\s+/)[1] === pseudonym)) {
+    throw new ProxyProblem(508, "The request has passed this proxy before: the target leads back to it.", {
+      proxyError: "proxy_loop_detected",
+    });
+  }
+}
+
+/** The body is longer than the proxy passes on. */
+export function tooLarge(maxBodyBytes: number): ProxyProblem {
+  return new ProxyProblem(
+    413,
+    `The proxy passes on bodies of at most ${maxBodyBytes} bytes. Send it directly, or raise the bound.`,
+    { proxyError: "http_request_denied" },
+  );
+}
+
+/** What names the gateway names the site instead; a page of the gateway that stands for no site is not mentioned. */
+function translated({ headers }: IncomingMessage, target: ProxyTarget, own: string): string[] {
+  const lines: string[] = [];
+  const { origin, referer } = headers;
+  if (origin !== undefined) lines.push("Origin", origin.toLowerCase() === own ? target.origin : origin);
+  if (referer === undefined) return lines;
+  if (!referer.toLowerCase().startsWith(`${own}/`)) lines.push("Referer", referer);
+  else {
+    const inner = referer.slice(own.length + 1).replace(/^-\//, "");
+    if (/^https?:\/\//i.test(inner)) lines.push("Referer", inner);
+  }
+  return lines;
+}
+
+function malformed(detail: string): ProxyProblem {
+  return new ProxyProblem(400, `${detail}.`, { proxyError: "http_request_error" });
+}

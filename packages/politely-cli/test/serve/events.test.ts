@@ -1,0 +1,120 @@
+import { once } from "node:events";
+import { politely } from "politely";
+import { expect, it } from "vitest";
+import { FakeTicker } from "../view/fakeIo.js";
+import { Started, until } from "./started.js";
+
+/** Reads events until told to stop. */
+async function read(started: Started, query = "") {
+  const leave = new AbortController();
+  const response = await fetch(`${started.url}/v1/events${query}`, { signal: leave.signal });
+  expect(response.headers.get("content-type")).toContain("text/event-stream");
+  const seen = { text: "" };
+  const done = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) seen.text += decoder.decode(chunk, { stream: true });
+  })().catch(() => undefined);
+  return { seen, done, leave: () => leave.abort() };
+}
+
+function eventsOf(text: string): { type: string; data: Record<string, unknown> }[] {
+  return [...text.matchAll(/event: (\w+)\ndata: (.*)\n\n/g)].map(([, type, data]) => ({
+    type,
+    data: JSON.parse(data) as Record<string, unknown>,
+  }));
+}
+
+it("tells what happens as it happens, all of it or what was asked for", async () => {
+  await using started = await Started.with();
+  const all = await read(started);
+  const some = await read(started, "?domain=https://B.org/x&type=grant,release");
+  for (const domain of ["a.org", "b.org"]) {
+    const { body } = await started.post("/v1/acquire", { domain });
+    await started.post("/v1/release", { permit: body.permit, outcome: "rate_limited" });
+  }
+  await until(() => eventsOf(all.seen.text).length >= 6 && eventsOf(some.seen.text).length >= 2, "events arrive");
+  const told = (text: string) => eventsOf(text).map(({ type, data }) => `${type} ${String(data.key)}`);
+  expect(told(some.seen.text)).toEqual(["grant b.org", "release b.org"]);
+  expect(told(all.seen.text)).toEqual(expect.arrayContaining(["grant a.org", "cooldown a.org", "release b.org"]));
+  for (const { type, data } of eventsOf(all.seen.text)) expect(data.type).toBe(type);
+  for (const reader of [all, some]) {
+    reader.leave();
+    await reader.done;
+  }
+});
+
+it("refuses event types that do not exist, and more readers than it can bear", async () => {
+  await using started = await Started.with({ maxReaders: 1 });
+  const wrong = await started.get("/v1/events?type=grant,grnat");
+  expect([wrong.status, wrong.body.errors]).toEqual([
+    422,
+    [{ field: "type", message: expect.stringContaining("grnat") as unknown }],
+  ]);
+  const reader = await read(started);
+  const second = await started.get("/v1/events");
+  expect([second.status, second.headers.get("retry-after")]).toEqual([503, "10"]);
+  reader.leave();
+  await reader.done;
+});
+
+it("listens to the limiter only while somebody reads, and sends a comment each 15 s", async () => {
+  const ticker = new FakeTicker();
+  await using started = await Started.with({ ticker });
+  expect(ticker.running).toBe(0);
+  const reader = await read(started);
+  await until(() => ticker.running === 1, "it listens");
+  ticker.advance(30_000);
+  await until(() => reader.seen.text === ":\n\n:\n\n", "two comments");
+  reader.leave();
+  await reader.done;
+  await until(() => ticker.running === 0, "it has stopped listening");
+});
+
+it("ends the stream when the service stops", async () => {
+  await using started = await Started.with();
+  const reader = await read(started);
+  started.service.dismiss();
+  await reader.done;
+  expect((await started.get("/v1/events")).status).toBe(503);
+});
+
+it("lets a reader that is too slow lose events, tells it how many, and drops it when it takes nothing for a minute", async () => {
+  const ticker = new FakeTicker();
+  const limiter = politely({ default: { rate: "1000000/s", burst: 1_000_000 } });
+  await using started = await Started.with({ ticker, limiter });
+  const socket = await started.connect();
+  socket.write("GET /v1/events?type=grant HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  await once(socket, "data");
+  socket.pause();
+  // More than what the buffers of both ends and of the service hold.
+  const granted = 120_000;
+  const before = process.memoryUsage().rss;
+  for (let count = 0; count < granted; count++) {
+    limiter.tryAcquire("x.org")?.release();
+    if (count % 1_000 === 0) await new Promise(setImmediate);
+  }
+  expect(process.memoryUsage().rss - before).toBeLessThan(150e6);
+  let text = "";
+  socket.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  socket.resume();
+  const lost = () => [...text.matchAll(/event: lost\ndata: \{"count":(\d+)\}/g)].map(([, count]) => Number(count));
+  const told = () => [...text.matchAll(/event: grant\n/g)].length;
+  await until(() => {
+    // What was lost last is told with the next comment.
+    ticker.advance(15_000);
+    return told() + lost().reduce((sum, count) => sum + count, 0) >= granted;
+  }, "each event is told or said to be lost");
+  expect(told() + lost().reduce((sum, count) => sum + count, 0)).toBe(granted);
+  expect(lost().length).toBeGreaterThan(0);
+
+  socket.pause();
+  for (let count = 0; count < granted; count++) {
+    limiter.tryAcquire("x.org")?.release();
+    if (count % 1_000 === 0) await new Promise(setImmediate);
+  }
+  ticker.advance(60_000);
+  await until(() => ticker.running === 0, "it was dropped");
+  socket.destroy();
+});
