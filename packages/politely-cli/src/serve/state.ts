@@ -25,6 +25,8 @@ export interface StateOptions {
 }
 
 const ANSWER_MS = 2_000;
+/** Hosts whose own statistics are kept, as many as the page shows; those of the others are summed up. */
+const KEPT_HOSTS = 20_000;
 /** A name that no site can have, for asking the store whether it is there. */
 const PROBE = "store-check.invalid";
 
@@ -39,10 +41,10 @@ export async function openState(options: StateOptions): Promise<ServiceState> {
   if (policy.groupBy === "domain") await import("politely/domains");
   const opened = await openGiven(data, share, cwd);
   if (opened === undefined) {
-    const limiter = politely(policy);
+    const limiter = politely(policy, { keepStats: KEPT_HOSTS });
     return { limiter, store: "memory", isThere: async () => true, close: () => limiter.close() };
   }
-  const limiter = politely(policy, { store: opened.store });
+  const limiter = politely(policy, { store: opened.store, keepStats: KEPT_HOSTS });
   const asked = (): Promise<boolean> => {
     const answer = limiter.stats(PROBE, { fleet: true });
     return answer.then(

@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { Secret } from "../secret.js";
 import { isLoopbackAddress } from "./addresses.js";
 import { ProxyProblem } from "./proxyProblem.js";
 import { gatewayOrigin } from "./requestHead.js";
@@ -19,12 +19,12 @@ export interface Passed {
   readonly isAuthorizationOurs: boolean;
 }
 
-/** Decides who may use the proxy. Tokens are compared in constant time, as hashes. */
+/** Decides who may use the proxy. */
 export class ClientGuard {
-  readonly #secret: Buffer | undefined;
+  readonly #secret: Secret | undefined;
 
   constructor(readonly options: ClientGuardOptions) {
-    this.#secret = options.token === undefined ? undefined : digest(options.token);
+    this.#secret = options.token === undefined ? undefined : new Secret(options.token);
   }
 
   /** Throws 403 for another machine's client where no token is set, else 407 or 401 without the right one. */
@@ -81,12 +81,8 @@ export class ClientGuard {
   }
 
   #is(given: string | readonly string[] | undefined): boolean {
-    return typeof given === "string" && this.#secret !== undefined && timingSafeEqual(digest(given), this.#secret);
+    return typeof given === "string" && this.#secret?.is(given) === true;
   }
-}
-
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }
 
 function tokenWanted(status: number, header: string): ProxyProblem {
