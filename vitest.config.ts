@@ -1,13 +1,21 @@
 import { defineConfig } from "vitest/config";
 
-/** Tests that start servers and processes, or speak through real sockets: one file at a time, so that none waits for another's processor. */
-const apart = [
-  "packages/politely/test/servers/**/*.test.ts",
+/** Tests whose processes need all of the machine: one file at a time, so that none waits for another's processor. */
+const alone = [
   "packages/politely/test/fleet/**/*.test.ts",
-  "packages/politely/test/stores/**/*.test.ts",
-  "packages/politely/test/http/**/*.test.ts",
-  "packages/politely-cli/test/{get,main,view,demo,serve}/**/*.test.ts",
+  "packages/politely/test/stores/dynamodb*.test.ts",
+  "packages/politely/test/stores/{dynamodb,lease}/**/*.test.ts",
+  "packages/politely/test/servers/**/*.test.ts",
+  "packages/politely-cli/test/{demo,view}/**/*.test.ts",
+  "packages/politely-cli/test/serve/page/**/*.test.ts",
 ];
+/** The others that start servers and processes, or speak through real sockets. */
+const real = [
+  "packages/politely/test/{stores,http}/**/*.test.ts",
+  "packages/politely-cli/test/{get,main,serve}/**/*.test.ts",
+];
+/** Real time on a machine that others use too: what fails once and not again is said to be flaky, and does not stop a change. A limit that was broken once is broken. */
+const retry = { count: 1, condition: /^(?!a limit was broken)/ };
 
 export default defineConfig({
   test: {
@@ -20,7 +28,7 @@ export default defineConfig({
         test: {
           name: "here",
           include: ["packages/*/test/**/*.test.ts"],
-          exclude: ["**/node_modules/**", ...apart],
+          exclude: ["**/node_modules/**", ...real, ...alone],
           maxWorkers: "100%",
           sequence: { groupOrder: 0 },
         },
@@ -28,13 +36,17 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: "apart",
-          include: apart,
-          maxWorkers: 1,
-          // Real time on a machine that others use too: what fails once and not again is said to be flaky, and does not stop a change. A limit that was broken once is broken.
-          retry: { count: 1, condition: /^(?!a limit was broken)/ },
+          name: "real",
+          include: real,
+          exclude: ["**/node_modules/**", ...alone],
+          maxWorkers: 2,
+          retry,
           sequence: { groupOrder: 1 },
         },
+      },
+      {
+        extends: true,
+        test: { name: "alone", include: alone, maxWorkers: 1, retry, sequence: { groupOrder: 2 } },
       },
     ],
   },

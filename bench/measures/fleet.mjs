@@ -66,17 +66,26 @@ export const fleet = {
     row(2, [sqlite, redis, postgres, dynamodb]),
     row(50, [sqlite, redis, postgres, dynamodb]),
     row(2_000, [redis, batched]),
+    {
+      ...row(0.5, [redis]),
+      id: "fleet-slow",
+      title: "50 processes that wait for one start each 2 s, one key",
+      params: { count: 0.5, seconds: 60, processes: 50 },
+      isSlow: true,
+      capMs: 240_000,
+    },
   ],
 
-  async run(_rival, { count, seconds }, options) {
+  async run(_rival, params, options) {
+    const { count, seconds, processes = PROCESSES } = /** @type {typeof params & { processes?: number }} */ (params);
     const { kind, batch = false } = /** @type {Options} */ (options);
     const server = await servers[kind]();
     try {
-      const rate = { count, per: 1_000 };
+      const rate = count < 1 ? { count: 1, per: 1_000 / count } : { count, per: 1_000 };
       // As many as are needed to have somebody waiting in each process all the time.
       const callers = Math.max(2, Math.ceil(count / 50));
       const setup = { kind, address: server.address, rate, batch, callers, name: "fleet" };
-      const accounts = await runFleet(setup, WARM_UP_MS + seconds * 1000);
+      const accounts = await runFleet(setup, processes, WARM_UP_MS + seconds * 1000);
       return judge(accounts, count, seconds);
     } finally {
       await server.stop();
@@ -132,11 +141,12 @@ async function warmDynamodb(endpoint) {
  * Lets all begin at once, and ends them after `ms`.
  *
  * @param {object} setup
+ * @param {number} processes
  * @param {number} ms
  * @returns {Promise<Account[]>}
  */
-async function runFleet(setup, ms) {
-  const members = Array.from({ length: PROCESSES }, () => fork(MEMBER));
+async function runFleet(setup, processes, ms) {
+  const members = Array.from({ length: processes }, () => fork(MEMBER));
   try {
     await Promise.all(
       members.map(async (member) => {
