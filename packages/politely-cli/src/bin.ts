@@ -50,3 +50,7 @@ const code = await main(
   commands,
 );
 process.exitCode = isUnread ? Math.max(1, code) : code;
+// What nobody reads keeps a process alive; all else is done.
+const leave = (): void => process.exit();
+if (stopped.signal.aborted) leave();
+stopped.signal.addEventListener("abort", leave);

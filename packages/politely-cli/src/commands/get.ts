@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { UsageError } from "../errors.js";
 import type { GetOptions } from "../get/getOptions.js";
+import { sizeOption } from "../get/sizeOption.js";
 import type { ExitCode, Io } from "../io.js";
 import type { AddCommand } from "../main.js";
 import { countOption, durationOption } from "../policy/optionValues.js";
@@ -34,6 +35,7 @@ export const addGet: AddCommand = (program, io, done) => {
     .option("--retry <n>", "send a failed request again, so many times (default: the policy's, else 2)")
     .option("--max-wait <duration>", "give a URL up that would wait longer for its turn: 30s, 10min")
     .option("--timeout <duration>", "the longest silence of a site", "60s")
+    .option("--max-size <size>", "break off a body that is larger", "1GiB")
     .option("--refresh", "ask for finished URLs again, for what has changed")
     .option("--json", "one line of JSON for each URL on stdout, and the summary at the end")
     .option("-q, --quiet", "no progress and no summary on stderr")
@@ -56,6 +58,7 @@ interface GetFlags {
   readonly retry?: string;
   readonly maxWait?: string;
   readonly timeout: string;
+  readonly maxSize: string;
   readonly refresh?: boolean;
   readonly json?: boolean;
   readonly quiet?: boolean;
@@ -85,6 +88,7 @@ function readFlags(args: readonly string[], flags: GetFlags): Omit<GetOptions, "
     list,
     concurrency: countOption("--concurrency", flags.concurrency, { least: 1, most: 10_000 }),
     leaseMs: durationOption("--lease", flags.lease, { least: 1_000, most: 3_600_000 }),
+    maxBytes: sizeOption("--max-size", flags.maxSize),
     timeoutMs: durationOption("--timeout", flags.timeout, { least: 1, most: 86_400_000 }),
     isRobots: flags.robots,
     isRefresh: flags.refresh === true,

@@ -76,20 +76,14 @@ async function visit(
 
 /** Draws the tally until the function it returns is called: bars in a terminal, which stay, or a line every five seconds. */
 function show(tally: Tally, sites: readonly DemoSite[], io: Io): () => void {
-  const beganAtMs = performance.now();
   const eta = new Eta(() => performance.now());
   const screen = new Screen(io.stderr, () => sizeOf(io));
   const snapshot = (): ReturnType<Tally["snapshot"]> => {
     const now = tally.snapshot(performance.now());
     const left = new Map(now.hosts.map(({ total, done }, index) => [sites[index]?.host ?? "", total - done]));
-    const progress = { ...now, starts: tally.starts, beganAtMs, policy: politePolicy(sites), left: () => left };
+    const progress = { ...now, policy: politePolicy(sites), left: () => left };
     eta.work(progress);
-    const paces = now.hosts.map(({ key, total, done }) => ({
-      key,
-      left: total - done,
-      starts: done,
-      firstStartAtMs: beganAtMs,
-    }));
+    const paces = now.hosts.map(({ key, total, done }) => ({ key, left: total - done }));
     return { ...now, leftMs: eta.leftMs(progress, paces, []) };
   };
   const draw = (): void => {

@@ -60,6 +60,7 @@ export class Feeder {
   /** When the keys were last walked through. */
   #endedMs = Number.NEGATIVE_INFINITY;
   #isStopped = false;
+  #isHeld = false;
   #wake: () => void = () => undefined;
 
   constructor(readonly options: FeederOptions) {}
@@ -82,6 +83,12 @@ export class Feeder {
   stop(): void {
     this.#isStopped = true;
     this.#wake();
+  }
+
+  /** Begins nothing while it is held. What has begun goes on. */
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld;
+    if (!isHeld) for (const lane of this.lanes.values()) this.#fill(lane);
   }
 
   /** A URL of this lane starts after a wait. */
@@ -148,7 +155,8 @@ export class Feeder {
     if (chunk.isFilling) return;
     chunk.isFilling = true;
     const ahead = (): number => (chunk.isFast ? AHEAD_FAST : AHEAD_SLOW);
-    while (!this.#isStopped && lane.buffer.length > 0 && lane.waiting < ahead() && lane.open < Math.floor(lane.most)) {
+    const canBegin = (): boolean => !this.#isStopped && !this.#isHeld && lane.open < Math.floor(lane.most);
+    while (lane.buffer.length > 0 && lane.waiting < ahead() && canBegin()) {
       const url = lane.buffer.shift();
       if (url === undefined) break;
       lane.waiting += 1;

@@ -7,6 +7,8 @@ const MAX_PLAIN = 80;
 const MAX_STEM = 40;
 /** Windows takes these for devices, whatever their ending. */
 const DEVICE = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/;
+/** Files of the folder itself. */
+const OWN = /^(index\.jsonl|(journal|limits)\.db(-(wal|shm|journal))?)$/;
 const PLAIN_DIRECTORY = /^[a-z\d][a-z\d_-]*$/;
 const PLAIN_FILE = /^[a-z\d_][a-z\d_.-]*\.[a-z\d]{1,10}$/;
 const PLAIN_HOST = /^[a-z\d][a-z\d.-]*$/;
@@ -37,8 +39,8 @@ export function filePath(url: string): string {
 }
 
 function hostDirectory(hostname: string, protocol: string, port: string): string {
-  const isPlain =
-    PLAIN_HOST.test(hostname) && hostname.length <= MAX_PLAIN && !DEVICE.test(hostname) && !hostname.endsWith(".");
+  const isTaken = DEVICE.test(hostname) || OWN.test(hostname);
+  const isPlain = PLAIN_HOST.test(hostname) && hostname.length <= MAX_PLAIN && !isTaken && !hostname.endsWith(".");
   const name = isPlain ? hostname : `${stem(hostname)}~d${hash(hostname, 12)}`;
   return `${name}${protocol === "http:" ? "~http" : ""}${port === "" ? "" : `~${port}`}`;
 }

@@ -23,6 +23,8 @@ export interface GetOptions {
   readonly maxWait?: Duration;
   /** The longest silence of a site, in milliseconds. Default 60 s. */
   readonly timeoutMs?: number;
+  /** The largest body that is kept. One that is larger is broken off, and its URL is refused. Default 1 GiB. */
+  readonly maxBytes?: number;
   /** Ask for finished URLs again, with conditional requests. Default: when nothing else is left to do, and never with `share`. */
   readonly isRefresh?: boolean;
   /** With `share`: how long after its last sign of life a worker's URLs are handed out again, in milliseconds. Default 30 s. */

@@ -8,6 +8,8 @@ export interface LimitWords {
   readonly text: string;
   /** Something holds the host back, if only after a 429. */
   readonly isLimited: boolean;
+  /** A site in trouble is left alone for a while: its backoff is not `none`. */
+  readonly isBackingOff: boolean;
   /** Starts a second in the long run; absent where nothing but concurrency limits them. */
   readonly perSec?: number;
 }
@@ -17,8 +19,9 @@ const QUOTAS_MS = { hour: 3_600_000, day: 86_400_000, month: 30 * 86_400_000 } a
 /** The limits of a host in words. `origin` is where they come from, as `explain` names it: `"hosts.example.com"`, `"presets.arxiv"`, `"default"`. */
 export function limitWords(policy: PolicyInput, origin: string): LimitWords {
   const limits = limitsOf(policy, origin);
-  if (limits === undefined || limits.enabled === false) return { text: "no limit", isLimited: false };
-  const { minDelay, rate, burst, window, quota, concurrency } = limits;
+  if (limits === undefined || limits.enabled === false)
+    return { text: "no limit", isLimited: false, isBackingOff: false };
+  const { minDelay, rate, burst, window, quota, concurrency, backoff } = limits;
   const windows: readonly Rate[] = window === undefined ? [] : Array.isArray(window) ? window : [window as Rate];
   const parts = [
     minDelay === undefined || minDelay === 0 ? [] : [`${durationWord(minDelay)} apart`],
@@ -36,6 +39,7 @@ export function limitWords(policy: PolicyInput, origin: string): LimitWords {
   return {
     text: parts.length === 0 ? "no limit" : parts.join(", "),
     isLimited: true,
+    isBackingOff: (typeof backoff === "object" ? backoff.kind : backoff) !== "none",
     ...(Number.isFinite(perSec) && perSec > 0 ? { perSec } : {}),
   };
 }

@@ -95,6 +95,8 @@ export interface GetSummary {
   readonly failed: number;
   /** Not asked, or not to the end. */
   readonly left: number;
+  /** Finished when the run began, and therefore not asked for in it. With `--share`: by whomever. */
+  readonly finishedBefore: number;
   /** Requests of this run. */
   readonly requests: number;
   readonly bytes: number;

@@ -4,10 +4,19 @@ import type { GrantTimes } from "./grants.js";
 import { type EarlierStart, type IndexLine, keptHeaders, type Outcome } from "./indexLine.js";
 import type { KnownPage } from "./journal.js";
 import type { PageAnswer } from "./pageHandler.js";
+import { isThrottled } from "./throttled.js";
 
 const MAX_EARLIER = 40;
-/** Statuses that ask to be left alone. */
-const THROTTLED: readonly number[] = [429, 418, 420, 509, 529];
+
+/** One request for a page. */
+export interface PageStart {
+  readonly url: string;
+  readonly granted: GrantTimes;
+  /** When its last byte arrived or it failed, as far as that is known. */
+  endedMs: number;
+  status?: number;
+  retryAfter?: string;
+}
 
 /** One URL on its way: what has been asked and answered so far. */
 export class Page {
@@ -19,12 +28,12 @@ export class Page {
   #saving: Promise<SavedBody> | undefined = undefined;
   #saved: SavedBody | undefined = undefined;
   #headers: IncomingHttpHeaders = {};
-  #starts = 0;
-  #started: GrantTimes | undefined = undefined;
-  #startUrl: string;
-  #endedMs: number;
+  #rest: Promise<void> | undefined = undefined;
+  #startCount = 0;
+  #last: PageStart | undefined = undefined;
   #waitedMs = 0;
-  readonly #earlier: EarlierStart[] = [];
+  readonly #beganMs = performance.now();
+  readonly #earlier: PageStart[] = [];
 
   constructor(
     readonly url: string,
@@ -33,66 +42,66 @@ export class Page {
     readonly known: KnownPage | undefined,
     /** Answers of its host before it was begun that did not ask to be left alone. */
     readonly calmBefore: number,
-  ) {
-    this.#startUrl = url;
-    this.#endedMs = performance.now();
-  }
+  ) {}
 
   /** Where its last request went. */
   get lastUrl(): string {
-    return this.#startUrl;
+    return this.#last?.url ?? this.url;
   }
 
   /** Whether its last answer asked to be left alone: 429 and the like, and 503 with Retry-After. */
   get isThrottled(): boolean {
-    const { status = 0 } = this;
-    return THROTTLED.includes(status) || (status === 503 && this.#headers["retry-after"] !== undefined);
+    return isThrottled(this.status ?? 0, this.#headers);
   }
 
   /** How long it has waited for a request that begins at `beganMs`. */
   waitedUntil(beganMs: number): number {
-    return Math.max(0, beganMs - this.#endedMs);
+    return Math.max(0, beganMs - (this.#last?.endedMs ?? this.#beganMs));
   }
 
   /** A request starts. */
-  started(url: string, started: GrantTimes): void {
-    if (this.#started !== undefined && this.#earlier.length < MAX_EARLIER) {
-      this.#earlier.push(this.#start(this.#started));
-    }
-    this.#waitedMs += this.waitedUntil(started.beganMs);
-    this.#starts += 1;
-    this.#started = started;
-    this.#startUrl = url;
+  started(url: string, granted: GrantTimes): PageStart {
+    if (this.#last !== undefined && this.#earlier.length < MAX_EARLIER) this.#earlier.push(this.#last);
+    this.#waitedMs += this.waitedUntil(granted.beganMs);
+    this.#startCount += 1;
+    const start: PageStart = { url, granted, endedMs: granted.beganMs };
+    this.#last = start;
     this.#headers = {};
     this.status = undefined;
     this.#saving = undefined;
+    return start;
   }
 
-  /** It was answered, and its body has arrived. */
-  answered({ status, headers, saved }: PageAnswer): void {
+  /** It was answered, and its body has arrived, or is about to where nobody needs it. */
+  answered(start: PageStart, { status, headers, saved, rest }: PageAnswer): void {
     this.status = status;
     this.#headers = headers;
     this.#saving = saved;
+    this.#rest = rest;
+    start.status = status;
+    const retryAfter = textOf(headers["retry-after"]);
+    if (retryAfter !== undefined) start.retryAfter = retryAfter;
   }
 
-  /** Resolves once its body is on disk, if it has one. Rejects when it cannot be. */
+  /** Resolves once its last answer is over, and the body on disk, if it has one. Rejects when it cannot be. */
   async saved(): Promise<void> {
+    await this.#rest;
     this.#saved = await this.#saving;
   }
 
   /** The last byte of a request's answer is there, or it failed. */
-  ended(): void {
-    this.#endedMs = performance.now();
+  ended(start: PageStart): void {
+    start.endedMs = performance.now();
   }
 
   /** What the index says of it. */
   line(outcome: Outcome, error: string | undefined): IndexLine {
     const { url, key, status, known } = this;
     const body = outcome === "unchanged" ? known : this.#saved;
-    const started = this.#started;
+    const last = this.#last;
     return {
       url,
-      finalUrl: this.#startUrl,
+      finalUrl: this.lastUrl,
       key,
       outcome,
       ...(status === undefined ? {} : { status }),
@@ -100,28 +109,16 @@ export class Page {
       bytes: body?.bytes ?? 0,
       ...(body === undefined ? {} : { sha256: body.sha256, file: body.file }),
       waitedMs: rounded(this.#waitedMs),
-      ...(started === undefined
+      ...(last === undefined
         ? {}
         : {
-            startedAt: new Date(performance.timeOrigin + started.startedMs).toISOString(),
-            startedAtMs: wallMs(started.startedMs),
+            startedAt: new Date(performance.timeOrigin + last.granted.startedMs).toISOString(),
+            startedAtMs: wallMs(last.granted.startedMs),
           }),
-      tookMs: started === undefined ? 0 : rounded(this.#endedMs - started.beganMs),
-      attempt: this.#starts,
+      tookMs: last === undefined ? 0 : tookMs(last),
+      attempt: this.#startCount,
       ...(error === undefined ? {} : { error }),
-      ...(this.#earlier.length === 0 ? {} : { earlier: this.#earlier }),
-    };
-  }
-
-  #start({ startedMs, beganMs }: GrantTimes): EarlierStart {
-    const { status } = this;
-    const retryAfter = textOf(this.#headers["retry-after"]);
-    return {
-      url: this.#startUrl,
-      startedAtMs: wallMs(startedMs),
-      tookMs: rounded(this.#endedMs - beganMs),
-      ...(status === undefined ? {} : { status }),
-      ...(retryAfter === undefined ? {} : { retryAfter }),
+      ...(this.#earlier.length === 0 ? {} : { earlier: this.#earlier.map(earlierOf) }),
     };
   }
 
@@ -133,6 +130,21 @@ export class Page {
     }
     return kept;
   }
+}
+
+function earlierOf(start: PageStart): EarlierStart {
+  const { url, granted, status, retryAfter } = start;
+  return {
+    url,
+    startedAtMs: wallMs(granted.startedMs),
+    tookMs: tookMs(start),
+    ...(status === undefined ? {} : { status }),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  };
+}
+
+function tookMs({ granted, endedMs }: PageStart): number {
+  return rounded(endedMs - granted.beganMs);
 }
 
 function textOf(value: string | string[] | undefined): string | undefined {

@@ -1,7 +1,9 @@
 import type { Dispatcher } from "undici";
 import type { IncomingHttpHeaders } from "undici/types/header.js";
+import { bytesText } from "../view/amounts.js";
 import type { BodyFiles, SavedBody } from "./bodyFiles.js";
 import type { LargeFile } from "./largeFile.js";
+import { tooLarge } from "./verdict.js";
 
 /** Bodies up to this size are held in memory and written in one go. */
 const SMALL_BYTES = 65_536;
@@ -16,6 +18,16 @@ export interface PageAnswer {
   readonly headers: IncomingHttpHeaders;
   /** Resolves once the body is on disk under its name; undefined where it is not kept. */
   readonly saved: Promise<SavedBody> | undefined;
+  /** Resolves once the last byte has arrived or it was broken off; undefined when that is so already. */
+  readonly rest: Promise<void> | undefined;
+}
+
+/** What becomes of an answer. */
+export interface PageRules {
+  /** A body that is larger is broken off. */
+  readonly maxBytes: number;
+  /** Whether an answer holds its host, so that it had better be known at its headers. */
+  readonly isHolding: (status: number, headers: IncomingHttpHeaders) => boolean;
 }
 
 /** How one request ends: exactly one of the two is called, once. */
@@ -28,8 +40,8 @@ export interface PageEnd {
  * Receives one answer from undici, without a stream in between: that takes half the time for a small page.
  *
  * The body of a 2xx goes to disk: a small one when it is complete, a larger one while it arrives, with at most 256 KiB in memory. Other bodies
- * are read and dropped; one that is longer than 128 KiB is broken off. The answer is given at the last byte, that of a site in trouble or asking to be left alone at
- * its headers: its host is held then, so nothing takes the place meanwhile.
+ * are read and dropped; one that is longer than 128 KiB is broken off. The answer is given at the last byte; one that holds its host at the
+ * headers, so that the host is held from then on, with a `rest` that tells when its place is free.
  */
 export class PageHandler implements Dispatcher.DispatchHandler {
   #status = 0;
@@ -40,6 +52,7 @@ export class PageHandler implements Dispatcher.DispatchHandler {
   #isOver = false;
   /** Bytes that were taken over for the disk and are not there yet. */
   #behind = 0;
+  #restIsOver: () => void = () => undefined;
   #large: Promise<LargeFile> | undefined = undefined;
   #writing: Promise<void> = Promise.resolve();
 
@@ -47,18 +60,27 @@ export class PageHandler implements Dispatcher.DispatchHandler {
     readonly url: string,
     readonly files: BodyFiles,
     readonly end: PageEnd,
+    readonly rules: PageRules,
   ) {}
 
   onRequestStart(): void {
     // Nothing to set up: a request is never broken off alone.
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
     this.#isKept = status < 300;
-    if (!this.#isKept && !isCalm(status)) this.#resolve(undefined);
+    const { maxBytes, isHolding } = this.rules;
+    if (this.#isKept) {
+      if (Number(headers["content-length"]) > maxBytes) controller.abort(this.#tooLarge());
+    } else if (isHolding(status, headers)) {
+      const rest = new Promise<void>((resolve) => {
+        this.#restIsOver = resolve;
+      });
+      this.#resolve(undefined, rest);
+    }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
@@ -70,29 +92,40 @@ export class PageHandler implements Dispatcher.DispatchHandler {
       }
       return;
     }
+    if (this.#bytes > this.rules.maxBytes) {
+      controller.abort(this.#tooLarge());
+      return;
+    }
     this.#pieces.push(piece);
     if (this.#large !== undefined || this.#bytes > SMALL_BYTES) this.#spill(controller);
   }
 
   onResponseEnd(): void {
+    this.#restIsOver();
     if (!this.#isKept) this.#resolve(undefined);
     else if (this.#large === undefined) this.#resolve(this.files.saveSmall(this.url, this.#pieces, this.#bytes));
     else this.#resolve(this.#saveLarge(this.#large));
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    void this.#large?.then((large) => large.discard());
+    this.#restIsOver();
+    // One that could not be opened has nothing to be removed; what went wrong is told by whoever writes to it.
+    this.#large?.then((large) => large.discard()).catch(() => undefined);
     if (this.#isOver) return;
     this.#isOver = true;
     this.end.reject(error);
   }
 
-  #resolve(saved: Promise<SavedBody> | undefined): void {
+  #tooLarge(): Error {
+    return tooLarge(`its body is larger than --max-size, ${bytesText(this.rules.maxBytes)}`);
+  }
+
+  #resolve(saved: Promise<SavedBody> | undefined, rest?: Promise<void>): void {
     if (this.#isOver) return;
     this.#isOver = true;
     // Whoever waits for it hears of a failure; a repetition may come before.
     saved?.catch(() => undefined);
-    this.end.resolve({ status: this.#status, headers: this.#headers, saved });
+    this.end.resolve({ status: this.#status, headers: this.#headers, saved, rest });
   }
 
   /** Passes what has arrived on to the file. */
@@ -125,9 +158,4 @@ export class PageHandler implements Dispatcher.DispatchHandler {
       throw error;
     }
   }
-}
-
-/** Whether an answer slows nobody down. */
-function isCalm(status: number): boolean {
-  return status < 500 && ![403, 408, 418, 420, 429].includes(status);
 }

@@ -34,6 +34,7 @@ export class Progress implements GetProgress {
   bytes = 0;
   starts = 0;
   unchanged = 0;
+  finishedBefore = 0;
   isStopping = false;
   readonly beganAtMs = performance.now();
   readonly policy: PolicyInput;
@@ -99,7 +100,7 @@ export class Progress implements GetProgress {
 
   /** How the run ended. */
   summary(): GetSummary {
-    const { total, done, failed, unchanged, starts: requests, bytes, isStopping: isStopped } = this;
+    const { total, done, failed, unchanged, starts: requests, bytes, finishedBefore, isStopping: isStopped } = this;
     const { keys, tallies } = this.parts;
     return {
       type: "summary",
@@ -108,6 +109,7 @@ export class Progress implements GetProgress {
       unchanged,
       failed,
       left: total - done,
+      finishedBefore,
       requests,
       bytes,
       tookMs: Math.round(performance.now() - this.beganAtMs),

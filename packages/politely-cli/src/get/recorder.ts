@@ -13,7 +13,7 @@ export interface RecorderOptions {
   readonly journal: Journal;
   readonly queue: UrlQueue;
   /** These lines are safe: they stand in the index and in the list. */
-  readonly written: (lines: readonly IndexLine[]) => Promise<void>;
+  readonly written: (lines: readonly IndexLine[]) => void;
   /** The disk may be full: makes room for what has ended. */
   readonly makeRoom: () => void;
   /** Writing failed, and nothing more should be begun. */
@@ -82,7 +82,7 @@ export class Recorder {
     try {
       await queue.finish(lines.map(finishedOf));
       journal.commit(bytes, lines.flatMap(pageOf));
-      await written(lines);
+      written(lines);
     } catch (error) {
       this.#hasFailed = true;
       this.options.failed(error);

@@ -1,3 +1,4 @@
+import { WorkError } from "../errors.js";
 import type { IndexFile } from "./indexFile.js";
 import type { Keys } from "./keys.js";
 import type { UrlQueue } from "./queue/urlQueue.js";
@@ -9,6 +10,8 @@ export interface ListMemory {
   /** What this run put on the list; may be empty for one that only helps. */
   readonly list: StagedList;
   readonly keys: Keys;
+  /** The first Ctrl-C. */
+  readonly interrupted: AbortSignal;
   readonly index: IndexFile;
   /** How long the index was when the run began. */
   readonly fromBytes: number;
@@ -18,9 +21,17 @@ export interface ListMemory {
   readonly isRefresh: boolean;
 }
 
-/** Puts URLs on the list, under the keys of the policy. */
-export async function addAll(queue: UrlQueue, { list, keys }: Pick<ListMemory, "list" | "keys">): Promise<void> {
-  for await (const urls of list.batches()) await queue.add(urls.map((url) => ({ url, key: keys.keyOf(url) })));
+/** Puts URLs on the list, under the keys of the policy. Ends early, with `WorkError`, once `interrupted` is aborted. */
+export async function addAll(
+  queue: UrlQueue,
+  { list, keys, interrupted }: Pick<ListMemory, "list" | "keys" | "interrupted">,
+): Promise<void> {
+  for await (const urls of list.batches()) {
+    if (interrupted.aborted) {
+      throw new WorkError("stopped while the list was read in; run the same command again to go on.");
+    }
+    await queue.add(urls.map((url) => ({ url, key: keys.keyOf(url) })));
+  }
 }
 
 /**

@@ -5,12 +5,13 @@ import { sqliteStore } from "politely/sqlite";
 import { UsageError } from "../errors.js";
 import type { Io } from "../io.js";
 import { readUrls } from "../list/urlList.js";
+import { countText } from "../words.js";
 import { type Folder, openFolder, unusable } from "./folder.js";
 import { type GetOptions, policyOf } from "./getOptions.js";
 import { Keys } from "./keys.js";
 import type { GetObserver, GetSummary } from "./observer.js";
 import { sqliteQueue } from "./queue/sqliteQueue.js";
-import type { UrlQueue } from "./queue/urlQueue.js";
+import type { QueueCounts, UrlQueue } from "./queue/urlQueue.js";
 import { reconcile } from "./recorder.js";
 import { addAll, restoreList } from "./restore.js";
 import { openShare, type Shared } from "./share.js";
@@ -72,7 +73,8 @@ async function runIn(folder: Folder, task: Task): Promise<GetSummary> {
 
 /** Puts the URLs on the list, tells it what the index says, and begins. */
 async function begin(folder: Folder, queue: UrlQueue, task: Task): Promise<void> {
-  const { list, keys, options, observer } = task;
+  const { list, keys, options, io, observer } = task;
+  const { interrupted } = io;
   const { index, journal } = folder;
   const isShared = options.share !== undefined;
   const isRefresh = options.isRefresh === true;
@@ -86,22 +88,30 @@ async function begin(folder: Folder, queue: UrlQueue, task: Task): Promise<void>
   while (hasReturned) {
     hasReturned = false;
     if (isShared) await queue.renew();
-    await addAll(queue, { list, keys });
+    await addAll(queue, { list, keys, interrupted });
     const found = await reconcile({ index, journal, queue });
     if (found > 0) observer.log(`${found} finished URLs of a run that was broken off are taken over from the index`);
+    const before = await queue.counts();
     const isAgain = await queue.begin({ again: isRefresh ? true : isShared ? false : "if-finished" });
-    if (isAgain) observer.log("everything was fetched before: asking again, for what has changed");
+    if (isAgain) observer.log(`${fetchedText(before)} fetched before: asking again, for what has changed`);
   }
   const { total } = await queue.counts();
-  const memory = { list, keys, index, fromBytes: index.bytes, total, isRefresh };
+  const memory = { list, keys, interrupted, index, fromBytes: index.bytes, total, isRefresh };
   queue.onReturn?.({ restore: (direct) => restoreList(direct, memory), graceMs });
+}
+
+function fetchedText({ total, fetched }: QueueCounts): string {
+  return fetched === total ? "everything was" : `${countText(fetched)} of ${countText(total)} were`;
 }
 
 /** The list and the store of the limits: those of the folder, or those that are shared. */
 async function openLists(folder: Folder, { options, io, observer }: Task, worker: string): Promise<Shared> {
   const { share, list = "default", leaseMs = LEASE_MS } = options;
   const given = { name: list, worker, leaseMs };
-  if (share !== undefined) return openShare(share, { ...given, cwd: io.cwd, log: (line) => observer.log(line) });
+  if (share !== undefined) {
+    const { cwd, stopped } = io;
+    return openShare(share, { ...given, cwd, stopped, log: (line) => observer.log(line) });
+  }
   return { queue: sqliteQueue(folder.database, { ...given, isOwn: true }), ...openLimits(folder.path) };
 }
 

@@ -20,6 +20,8 @@ export interface Shared {
 export interface ShareOptions extends QueueOptions {
   readonly cwd: string;
   readonly log: (line: string) => void;
+  /** Once it is aborted, the store has two seconds left to answer. */
+  readonly stopped?: AbortSignal;
 }
 
 const GIVE_UP_MS = 60_000;
@@ -33,7 +35,9 @@ export async function openShare(address: string, options: ShareOptions): Promise
   try {
     const opened = await openStore(address, { cwd: options.cwd, kinds: ["redis", "postgres", "sqlite"] });
     const shared = await withQueue(opened, options);
-    return { ...shared, queue: patientQueue(shared.queue, { giveUpMs: GIVE_UP_MS, log: options.log }) };
+    const { log, stopped } = options;
+    const patience = { giveUpMs: GIVE_UP_MS, log, ...(stopped === undefined ? {} : { stopped }) };
+    return { ...shared, queue: patientQueue(shared.queue, patience) };
   } catch (error) {
     throw storeFailure("--share", address, error);
   }

@@ -4,6 +4,7 @@ import type { BodyFiles } from "./bodyFiles.js";
 import type { GrantTimes } from "./grants.js";
 import type { Page } from "./page.js";
 import { type PageAnswer, PageHandler } from "./pageHandler.js";
+import type { RobotsTries } from "./robotsTries.js";
 
 /** Under this name the init of a `fetch` carries the page that it is for. */
 export const PAGE: unique symbol = Symbol("politely.get.page");
@@ -27,6 +28,11 @@ export interface TransportOptions {
   readonly listener: TransportListener;
   /** The longest silence of a site: before its headers, and between two pieces of a body. */
   readonly timeoutMs: number;
+  /** The largest body that is kept. */
+  readonly maxBytes: number;
+  /** Whether an answer holds its host, so that it is told at its headers. */
+  isHolding(url: string, status: number, headers: IncomingHttpHeaders): boolean;
+  readonly robots: RobotsTries;
 }
 
 const CONNECT_MS = 15_000;
@@ -35,7 +41,8 @@ const CONNECT_MS = 15_000;
  * Sends the requests of a limiter's `fetch` through undici, and gives the bodies of pages to the disk as they arrive.
  *
  * What it resolves to is a `Response` as far as the limiter looks at one: status and headers, and no body, since that has gone to disk
- * already. So the place of a request is kept until its last byte, and a large body is never whole in memory.
+ * already. An answer that holds its host comes at its headers, with a body that has no bytes and ends with the real one. So the place of a
+ * request is kept until its last byte, and a large body is never whole in memory.
  */
 export class Transport {
   readonly #agent: Agent;
@@ -63,7 +70,8 @@ export class Transport {
     listener.sending(url, undefined);
     try {
       const given = { ...init, dispatcher: this.#agent } as unknown as Parameters<typeof undiciFetch>[1];
-      return (await undiciFetch(url, given)) as unknown as Response;
+      const send = async (): Promise<Response> => (await undiciFetch(url, given)) as unknown as Response;
+      return await this.options.robots.send(url, send);
     } finally {
       listener.sent(url, undefined);
     }
@@ -71,13 +79,14 @@ export class Transport {
 
   async #page(url: string, init: RequestInit, page: Page): Promise<Response> {
     const { listener } = this.options;
-    page.started(url, listener.sending(url, page));
+    const start = page.started(url, listener.sending(url, page));
     try {
       const answer = await this.#dispatch(url, recordOf(init.headers), page);
-      page.answered(answer);
-      return new Answer(answer.status, answer.headers) as unknown as Response;
+      page.answered(start, answer);
+      const rest = answer.rest?.then(() => page.ended(start));
+      return new Answer(answer.status, answer.headers, rest) as unknown as Response;
     } finally {
-      page.ended();
+      page.ended(start);
       listener.sent(url, page);
     }
   }
@@ -87,10 +96,13 @@ export class Transport {
     const whole = hash < 0 ? url : url.slice(0, hash);
     // After the two slashes of the scheme. The limiter gives URLs in their normal form: a path is always there.
     const slash = whole.indexOf("/", whole.indexOf("//") + 2);
+    const { files, maxBytes } = this.options;
+    const isHolding = (status: number, fields: IncomingHttpHeaders): boolean =>
+      this.options.isHolding(url, status, fields);
     return new Promise((resolve, reject) => {
       this.#agent.dispatch(
         { origin: whole.slice(0, slash), path: whole.slice(slash), method: "GET", headers },
-        new PageHandler(page.url, this.options.files, { resolve, reject }),
+        new PageHandler(page.url, files, { resolve, reject }, { maxBytes, isHolding }),
       );
     });
   }
@@ -106,17 +118,35 @@ function recordOf(headers: RequestInit["headers"]): Record<string, string> {
 class Answer {
   readonly type = "default";
   readonly headers: AnswerHeaders;
+  readonly #body: ReadableStream<Uint8Array> | null;
 
+  /** `rest` resolves with the last byte, where that has not arrived. */
   constructor(
     readonly status: number,
     fields: IncomingHttpHeaders,
+    rest: Promise<void> | undefined,
   ) {
     this.headers = new AnswerHeaders(fields);
+    this.#body = rest === undefined ? null : emptyUntil(rest);
   }
 
-  get body(): null {
-    return null;
+  get body(): ReadableStream<Uint8Array> | null {
+    return this.#body;
   }
+}
+
+/** A stream without bytes that ends when `over` resolves, or whoever reads it has enough. */
+function emptyUntil(over: Promise<void>): ReadableStream<Uint8Array> {
+  let isCancelled = false;
+  return new ReadableStream({
+    async start(controller) {
+      await over;
+      if (!isCancelled) controller.close();
+    },
+    cancel() {
+      isCancelled = true;
+    },
+  });
 }
 
 /** Headers of an answer. Their names are in lower case. */

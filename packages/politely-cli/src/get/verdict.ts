@@ -7,6 +7,9 @@ export interface Verdict {
   readonly error?: string;
 }
 
+/** A redirect that cannot be followed. */
+const REDIRECT = "POLITELY_REDIRECT";
+const TOO_LARGE = "UND_ERR_RES_EXCEEDED_MAX_SIZE";
 /** Statuses that may be different next time. */
 const PASSING: readonly number[] = [408, 418, 420, 421, 425, 429];
 
@@ -20,17 +23,33 @@ export function verdictOfStatus(status: number, hasFile: boolean): Verdict {
 
 /** What a failure means for the list. Robots.txt that forbids a URL is an answer for good; one that could not be had is not. */
 export function verdictOfError(error: unknown): Verdict {
-  if (error instanceof RobotsError) {
-    const isForbidden = !/^it (could not|answered)/.test(error.reason);
-    return { outcome: isForbidden ? "refused" : "failed", error: `robots.txt: ${error.reason}` };
-  }
+  if (error instanceof RobotsError) return verdictOfRobots(error.reason);
   if (error instanceof DeadlineError) {
     return { outcome: "failed", error: `would have to wait longer than --max-wait: ${error.reason}` };
   }
   if (error instanceof PolitelyError) return { outcome: "failed", error: error.message };
   const { code, message } = causeOf(error);
-  if (code === "POLITELY_REDIRECT") return { outcome: "refused", error: message };
-  return { outcome: "failed", error: code === undefined || message.includes(code) ? message : `${message} (${code})` };
+  if (code === REDIRECT || code === TOO_LARGE) return { outcome: "refused", error: message };
+  return { outcome: "failed", error: causeText(error) };
+}
+
+/** What is behind an error, with its code, in at most 340 characters. */
+export function causeText(error: unknown): string {
+  const { code, message } = causeOf(error);
+  return code === undefined || message.includes(code) ? message : `${message} (${code})`;
+}
+
+/** A body that is larger than it may be. It has the code of undici's own, so that nobody asks for it again. */
+export function tooLarge(message: string): Error {
+  return Object.assign(new Error(message), { code: TOO_LARGE });
+}
+
+function verdictOfRobots(reason: string): Verdict {
+  // When it is asked for again matters to those who go on.
+  const [, trouble] = /^it could not be had \((.*)\), and is asked for again in \d+ s$/s.exec(reason) ?? [];
+  if (trouble !== undefined) return { outcome: "failed", error: `robots.txt could not be had: ${trouble}` };
+  const isForbidden = !/^it (could not|answered)/.test(reason);
+  return { outcome: isForbidden ? "refused" : "failed", error: `robots.txt: ${reason}` };
 }
 
 const DISK_CODES = [
@@ -59,8 +78,9 @@ export function diskFailure(error: unknown): string | undefined {
 function causeOf(error: unknown): { readonly code: string | undefined; readonly message: string } {
   let current = error;
   for (let depth = 0; depth < 8; depth++) {
-    const { cause } = Object(current) as { cause?: unknown };
-    if (cause === undefined || cause === null) break;
+    const { cause, code } = Object(current) as { cause?: unknown; code?: unknown };
+    // What is behind a redirect to nowhere says less than the redirect.
+    if (cause === undefined || cause === null || code === REDIRECT) break;
     current = cause;
   }
   const { code, message } = Object(current) as { code?: unknown; message?: unknown };

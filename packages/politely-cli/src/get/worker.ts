@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { ClosedError, type LimiterEvent, politely, type SharedLimiter } from "politely";
+import type { IncomingHttpHeaders } from "undici/types/header.js";
 import { UsageError, WorkError } from "../errors.js";
 import type { Io } from "../io.js";
 import { countText } from "../words.js";
@@ -11,12 +12,16 @@ import { Grants, type GrantTimes } from "./grants.js";
 import { HostTallies } from "./hostTallies.js";
 import type { IndexLine } from "./indexLine.js";
 import type { KnownPage } from "./journal.js";
+import { JsonLines } from "./jsonLines.js";
 import type { Keys } from "./keys.js";
 import type { GetObserver, GetSummary } from "./observer.js";
 import { Page } from "./page.js";
+import { Problems } from "./problems.js";
 import { Progress } from "./progress.js";
 import { Recorder } from "./recorder.js";
+import { RobotsTries } from "./robotsTries.js";
 import type { Shared } from "./share.js";
+import { isThrottled, isTrouble } from "./throttled.js";
 import { PAGE, type PageInit, Transport } from "./transport.js";
 import { diskFailure, type Verdict, verdictOfError, verdictOfStatus } from "./verdict.js";
 import { Waits } from "./waits.js";
@@ -36,7 +41,8 @@ export interface WorkerParts {
 
 const MAX_LISTED = 10_000;
 const MAX_HOSTS = 20_000;
-const MAX_SHOWN = 5;
+const MAX_BYTES = 1_073_741_824;
+const MAX_TROUBLES = 1_000;
 /** So many bodies may be on their way to the disk before requests wait for it. */
 const MAX_UNSAVED = 500;
 
@@ -56,7 +62,10 @@ export class Worker {
   /** Begun before, and waiting to be begun once more. */
   readonly #again = new Map<string, Page>();
   readonly #lanes = new WeakMap<Page, Lane>();
-  readonly #problems: IndexLine[] = [];
+  readonly #problems = new Problems();
+  /** By key: why a robots.txt is asked for again, until the limiter holds the host for that. */
+  readonly #robotsTroubles = new Map<string, string>();
+  readonly #json: JsonLines | undefined;
   readonly #init: { readonly scopes: readonly string[]; readonly maxWait?: NonNullable<GetOptions["maxWait"]> };
   readonly #tasks = new Set<Promise<void>>();
   /** How often a request is repeated whatever happens. */
@@ -66,16 +75,22 @@ export class Worker {
   #unsaved = 0;
 
   constructor(readonly parts: WorkerParts) {
-    const { folder, shared, keys, options, name, isShared } = parts;
+    const { folder, shared, keys, options, io, name, isShared } = parts;
     const { index, journal, files } = folder;
-    const { concurrency = 32, timeoutMs = 60_000, maxWait } = options;
+    const { concurrency = 32, timeoutMs = 60_000, maxBytes = MAX_BYTES, maxWait } = options;
     const policy = policyOf(options);
     this.#repeats = (policy.http?.retry?.attempts ?? 1) - 1;
     const listener = {
       sending: (url: string, page: Page | undefined) => this.#sending(url, page),
       sent: (url: string, page: Page | undefined) => this.#sent(url, page),
     };
-    this.#transport = new Transport({ files, listener, timeoutMs });
+    const robots = new RobotsTries({
+      repeats: this.#repeats,
+      again: (url, trouble) => this.#robotsAgain(url, trouble),
+    });
+    const isHolding = (url: string, status: number, headers: IncomingHttpHeaders): boolean =>
+      this.#isHolding(url, status, headers);
+    this.#transport = new Transport({ files, listener, timeoutMs, maxBytes, isHolding, robots });
     this.#limiter = politely(policy, { store: shared.store, fetch: this.#transport.fetch });
     this.#init = { scopes: [`${WORKER_SCOPE}${name}`], ...(maxWait === undefined ? {} : { maxWait }) };
     this.#progress = new Progress({
@@ -86,7 +101,7 @@ export class Worker {
       concurrency: isShared ? undefined : concurrency,
     });
     const failed = (error: unknown): void => this.#fail(error);
-    const written = (lines: readonly IndexLine[]): Promise<void> => this.#written(lines);
+    const written = (lines: readonly IndexLine[]): void => this.#written(lines);
     const makeRoom = (): void => folder.ballast.drop();
     this.#recorder = new Recorder({ index, journal, queue: shared.queue, written, makeRoom, failed });
     this.#feeder = new Feeder({
@@ -98,6 +113,9 @@ export class Worker {
       settled: () => this.#settled(),
       failed,
     });
+    // Whoever reads slowly holds back what is begun, and nothing else.
+    const turned = (isFull: boolean): void => this.#feeder.hold(isFull);
+    this.#json = options.isJson === true ? new JsonLines(io.stdout, turned) : undefined;
   }
 
   /** Works until the list is done or it is stopped. Throws `WorkError` when not everything was fetched. */
@@ -132,10 +150,9 @@ export class Worker {
   }
 
   #finish(): GetSummary {
-    const { observer, options, io } = this.parts;
     const summary = this.#progress.summary();
-    observer.end(summary);
-    if (options.isJson === true) io.stdout.write(`${JSON.stringify(summary)}\n`);
+    this.parts.observer.end(summary);
+    this.#json?.write([summary]);
     const { total, left, failed } = summary;
     const goOn = `${countText(left)} of ${countText(total)} left; run the same command again to go on.`;
     if (this.#fatal !== undefined) {
@@ -143,7 +160,7 @@ export class Worker {
       throw new WorkError(`${this.#fatal.message}. ${goOn}`);
     }
     if (left > 0) throw new WorkError(goOn);
-    if (failed > 0) throw new WorkError(problemText(summary, this.#problems));
+    if (failed > 0) throw new WorkError(this.#problems.text(summary));
     return summary;
   }
 
@@ -233,14 +250,15 @@ export class Worker {
     return { [PAGE]: page, politely: this.#init, ...(isConditional ? { headers } : {}) } as PageInit;
   }
 
-  /** Looks up what is known of URLs that were just taken from the list. A file that is gone is fetched anew. */
+  /** Looks up what is known of URLs that were just taken from the list. A file that is gone, or not as long as it was, is fetched anew. */
   #taken(given: readonly string[]): readonly string[] {
     const urls = this.#held.size === 0 ? given : given.filter((url) => !this.#held.has(url));
     if (urls.length === 0) return urls;
     if (this.parts.isShared) for (const url of urls) this.#held.add(url);
     const { journal, path } = this.parts.folder;
     for (const [url, page] of journal.pages(urls)) {
-      if (existsSync(join(path, page.file))) this.#known.set(url, page);
+      const found = statSync(join(path, page.file), { throwIfNoEntry: false });
+      if (found?.isFile() === true && found.size === page.bytes) this.#known.set(url, page);
     }
     return urls;
   }
@@ -274,31 +292,44 @@ export class Worker {
     if (lane !== undefined) this.#feeder.answered(lane, page.isThrottled);
   }
 
-  async #written(lines: readonly IndexLine[]): Promise<void> {
-    const { observer, options, io } = this.parts;
+  #written(lines: readonly IndexLine[]): void {
     for (const line of lines) {
       this.#held.delete(line.url);
       this.#progress.ended(line);
-      const isProblem = line.outcome === "failed" || line.outcome === "refused";
-      if (isProblem && this.#problems.length < MAX_SHOWN) this.#problems.push(line);
-      observer.finished(line);
+      this.#problems.add(line);
+      this.parts.observer.finished(line);
     }
-    if (options.isJson !== true) return;
-    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-    if (!io.stdout.write(text)) await new Promise((resolve) => io.stdout.once("drain", resolve));
+    this.#json?.write(lines);
+  }
+
+  /** Whether the limiter leaves a host alone after such an answer: the sooner it hears of it, the better. */
+  #isHolding(url: string, status: number, headers: IncomingHttpHeaders): boolean {
+    const { keys } = this.parts;
+    const { isLimited, isBackingOff } = keys.words(keys.keyOf(url));
+    return isLimited && (isThrottled(status, headers) || (isBackingOff && isTrouble(status)));
+  }
+
+  #robotsAgain(url: string, trouble: string): void {
+    if (this.#robotsTroubles.size >= MAX_TROUBLES) this.#robotsTroubles.clear();
+    this.#robotsTroubles.set(this.parts.keys.keyOf(url), `robots.txt could not be had: ${trouble}`);
   }
 
   #heard(event: LimiterEvent): void {
     const { observer } = this.parts;
     this.#grants.heard(event);
-    if (event.type === "cooldown") observer.cooling(event.key, event.untilMs, event.because);
-    else if (event.type === "warn" || event.type === "outage") observer.log(`${event.key}: ${event.message}`);
+    if (event.type === "cooldown") {
+      const because = this.#robotsTroubles.get(event.key) ?? event.because;
+      this.#robotsTroubles.delete(event.key);
+      observer.cooling(event.key, event.untilMs, because);
+    } else if (event.type === "warn" || event.type === "outage") observer.log(`${event.key}: ${event.message}`);
   }
 
   /** Counts anew what the list says. */
   async #count(isFirst: boolean): Promise<void> {
     const { queue } = this.parts.shared;
-    this.#progress.counted(await queue.counts());
+    const counts = await queue.counts();
+    this.#progress.counted(counts);
+    if (isFirst) this.#progress.finishedBefore = counts.fetched + counts.refused;
     if (!isFirst && !this.parts.isShared) return;
     const hosts = await queue.countsByKey(MAX_HOSTS);
     this.#progress.countedHosts(hosts);
@@ -345,10 +376,4 @@ function fatalOf(error: unknown): Error {
   if (disk !== undefined) return new WorkError(`the disk cannot be written: ${disk}. Make room first`);
   const problem = error instanceof Error ? error.message || error.name : String(error);
   return error instanceof UsageError ? error : new WorkError(`it cannot go on: ${problem.replace(/\.$/, "")}`);
-}
-
-function problemText({ failed, total }: GetSummary, lines: readonly IndexLine[]): string {
-  const shown = lines.map(({ url, error = "" }) => `${url} (${error})`).join(", ");
-  const more = failed > lines.length && lines.length > 0 ? ", …" : "";
-  return `${countText(failed)} of ${countText(total)} were not fetched${shown === "" ? "" : `: ${shown}${more}`}`;
 }

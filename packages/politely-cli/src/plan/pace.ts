@@ -24,25 +24,6 @@ export function onePerSecondMore(limits: Limits, latencyMs: number): Limits {
   };
 }
 
-/**
- * The mean time between two starts of one key in the long run, in milliseconds: what its slowest limit allows. 0 where nothing limits it.
- *
- * A month counts as 30 days. Where a gap counts from the answer, the latency comes on top.
- */
-export function longRunGapMs(limits: Limits, latencyMs: number): number {
-  const { enabled, minDelay, rate, quota, concurrency, countFrom, adaptive } = limits;
-  if (enabled === false) return 0;
-  const rates = [...(rate === undefined ? [] : [rate]), ...windowsOf(limits)];
-  if (typeof adaptive === "object" && adaptive.max !== undefined) rates.push(adaptive.max);
-  const answerMs = countFrom === "answer" ? latencyMs : 0;
-  return Math.max(
-    minDelay === undefined ? 0 : durationMs(minDelay) + answerMs,
-    quota === undefined ? 0 : (PERIOD_S[quota.per] * 1_000) / quota.count,
-    concurrency === undefined ? 0 : latencyMs / concurrency,
-    ...rates.map(rateParts).map(({ count, perMs }) => perMs / count),
-  );
-}
-
 function windowsOf({ window }: Limits): readonly Rate[] {
   if (window === undefined) return [];
   return Array.isArray(window) ? (window as readonly Rate[]) : [window as Rate];

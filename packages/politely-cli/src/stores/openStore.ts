@@ -35,18 +35,32 @@ export interface OpenStoreOptions {
 }
 
 const CONNECT_MS = 10_000;
+const CLOSE_MS = 2_000;
+/** A server that is connected and has not answered a question by then is away. */
+const ANSWER_MS = 15_000;
+/** `host:port`, maybe with a name before and a path behind. */
+const WITHOUT_SCHEME = /^(?:[^/\\]*@)?(?:\[[\da-f:]+\]|[\w.-]+):(\d{1,5})(?:[/?].*)?$/i;
 
 /**
  * Opens the store that an address names: `redis://…`, `rediss://…`, `postgres://…`, `postgresql://…`,
  * `dynamodb:TABLE[?region=…&endpoint=…]`, or a SQLite file relative to `cwd`. Tables that are missing are made.
  *
- * Throws `UsageError` for an address that is none of `kinds`, and what the client throws when the server cannot be reached.
+ * Throws `UsageError` for an address that is none of `kinds`, and for a `host:port`, which would be a strange name for a file. Throws what the client
+ * throws when the server cannot be reached. A question that is not answered within 15 s fails.
  */
 export async function openStore(address: string, options: OpenStoreOptions): Promise<OpenedStore> {
   const { cwd, kinds, option = "--share" } = options;
   const kind = kindOf(address);
   if (kind === undefined || !kinds.includes(kind)) {
     throw new UsageError(`${option} takes ${formsOf(kinds)}; got ${shownAddress(address)}`);
+  }
+  const [, port] = WITHOUT_SCHEME.exec(address) ?? [];
+  if (port !== undefined) {
+    const scheme = port === "5432" ? "postgres" : "redis";
+    const shown = shownAddress(address);
+    throw new UsageError(
+      `${option} takes ${formsOf(kinds)}; got ${shown}. Write ${scheme}://${shown}, or ./${shown} for a file of that name.`,
+    );
   }
   switch (kind) {
     case "sqlite":
@@ -67,9 +81,17 @@ export function storeFailure(option: string, address: string, error: unknown): E
   return new WorkError(`${option} ${shownAddress(address)} cannot be used: ${problem}`);
 }
 
-/** An address without its password. */
+/** An address without what may be secret: all before its last `@`, and its query. Where nobody can tell the two apart, only its scheme is left. */
 export function shownAddress(address: string): string {
-  return address.replace(/\/\/[^@/]*@/, "//…@");
+  const [scheme] = /^[a-z][a-z\d+.-]*:\/\//i.exec(address) ?? [""];
+  const rest = address.slice(scheme.length);
+  // A file may be called what it likes, unless it looks like a name with a password.
+  if (scheme === "" && !/^[^/\\]*:.*@/.test(rest) && !/^dynamodb:/i.test(rest)) return address;
+  const at = rest.lastIndexOf("@");
+  const query = rest.search(/[?#]/);
+  if (query >= 0 && query < at) return `${scheme}…`;
+  const place = rest.slice(at + 1, query < 0 ? undefined : query);
+  return `${scheme}${at < 0 ? "" : "…@"}${place}${query < 0 ? "" : "?…"}`;
 }
 
 function kindOf(address: string): StoreKind | undefined {
@@ -108,7 +130,12 @@ async function openFile(path: string): Promise<OpenedStore> {
 
 async function openRedis(address: string): Promise<OpenedStore> {
   const { Redis } = await import("ioredis");
-  const client = new Redis(address, { lazyConnect: true, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 1 });
+  const client = new Redis(address, {
+    lazyConnect: true,
+    connectTimeout: CONNECT_MS,
+    commandTimeout: ANSWER_MS,
+    maxRetriesPerRequest: 1,
+  });
   // What goes wrong comes out of the calls; without a listener it would be printed too.
   let last: unknown;
   client.on("error", (error) => {
@@ -120,22 +147,54 @@ async function openRedis(address: string): Promise<OpenedStore> {
     client.disconnect();
     throw last ?? error;
   }
-  return { kind: "redis", client, store: redisStore(client), close: async () => client.disconnect() };
+  const close = async (): Promise<void> => {
+    // A server that is silent would not hang up either, and the process would wait for it.
+    const stream = client.stream as { destroy(): unknown } | null | undefined;
+    client.disconnect();
+    stream?.destroy();
+  };
+  return { kind: "redis", client, store: redisStore(client), close };
 }
 
 async function openPostgres(address: string): Promise<OpenedStore> {
   const { default: pg } = await import("pg");
-  const pool = new pg.Pool({ connectionString: address, max: 6, connectionTimeoutMillis: CONNECT_MS });
+  const pool = new pg.Pool({
+    connectionString: address,
+    max: 6,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: ANSWER_MS,
+  });
   // A connection that breaks while nobody uses it would end the process otherwise.
   pool.on("error", () => undefined);
+  const close = closerOf(pool);
   try {
     const store = postgresStore(pool);
     await store.createTable();
-    return { kind: "postgres", pool, store, close: () => pool.end() };
+    return { kind: "postgres", pool, store, close };
   } catch (error) {
-    await pool.end();
+    await close();
     throw error;
   }
+}
+
+/** Closes a pool, within two seconds: connections to a server that is silent are broken off then. */
+function closerOf(pool: Pool): () => Promise<void> {
+  const clients = new Set<unknown>();
+  pool.on("connect", (client) => clients.add(client));
+  pool.on("remove", (client) => clients.delete(client));
+  return async () => {
+    const breakOff = (): void => {
+      for (const client of clients) {
+        (client as { connection?: { stream?: { destroy(): unknown } } }).connection?.stream?.destroy();
+      }
+    };
+    const timer = setTimeout(breakOff, CLOSE_MS);
+    try {
+      await pool.end();
+    } finally {
+      clearTimeout(timer);
+    }
+  };
 }
 
 async function openDynamodb(address: string): Promise<OpenedStore> {

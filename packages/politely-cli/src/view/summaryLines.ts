@@ -11,7 +11,7 @@ export const SUMMARY_HOSTS = 20;
 const LONGEST_NAME = 40;
 
 /**
- * What a run came to, in a sentence, and a table of the hosts that went worst: most answers of 429 first, then most failures, then
+ * What a run came to, in a sentence, how to ask for what it left out, and a table of the hosts that went worst: most answers of 429 first, then most failures, then
  * those that took longest. At most 20 rows; the rest is counted.
  *
  * A host whose rate is above what its limits allow in the long run may have used its burst.
@@ -19,6 +19,12 @@ const LONGEST_NAME = 40;
 export function summaryLines(summary: GetSummary, look: Look): string[] {
   const hosts = summary.hosts.filter(({ requests }) => requests > 0).sort(worstFirst);
   const lines = [look.paint.bold(sentence(summary))];
+  const { finishedBefore, left } = summary;
+  // While something is left, the same command is what to type next.
+  if (finishedBefore > 0 && left === 0) {
+    const count = finishedBefore === 1 ? "1 was" : `${countText(finishedBefore)} were`;
+    lines.push(`${count} finished before and not asked for again; --refresh asks for all of the list.`);
+  }
   if (hosts.length === 0) return lines;
   lines.push("", ...hostTable(hosts.slice(0, SUMMARY_HOSTS), look));
   if (hosts.length > SUMMARY_HOSTS) {

@@ -93,3 +93,14 @@ it("leaves no listener behind, however much is asked", async () => {
   expect(listening()).toBe(alone);
   silent.close();
 });
+
+it("adds one listener to the signal, however many wait", async () => {
+  const { queue, close } = silentQueue(50);
+  const stopped = new AbortController();
+  const patient = patientQueue(queue, { giveUpMs: 60_000, stopped: stopped.signal, log: () => undefined });
+  const asking = Array.from({ length: 50 }, () => patient.add([url]));
+  expect(getEventListeners(stopped.signal, "abort")).toHaveLength(1);
+  stopped.abort();
+  expect((await Promise.allSettled(asking)).every(({ status }) => status === "rejected")).toBe(true);
+  close();
+});

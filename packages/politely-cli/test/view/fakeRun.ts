@@ -42,6 +42,7 @@ export const emptySummary: GetSummary = {
   unchanged: 0,
   failed: 0,
   left: 0,
+  finishedBefore: 0,
   requests: 1,
   bytes: 10,
   tookMs: 1_500,

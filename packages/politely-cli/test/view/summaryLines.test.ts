@@ -29,6 +29,7 @@ const summary: GetSummary = {
   unchanged: 12,
   failed: 20,
   left: 0,
+  finishedBefore: 0,
   requests: 4_010,
   bytes: 45_200_000,
   tookMs: 2_000_000,
@@ -79,6 +80,12 @@ describe("summaryLines", () => {
     expect(summaryLines(stopped, plainLook(80))).toEqual([
       "Stopped: 980 of 4,000 fetched, 3,000 left, 12 unchanged, 20 failed, 4,010 requests, 45.2 MB, 33 min 20 s.",
     ]);
+  });
+
+  it("says how to ask for what was finished before, unless something is left", () => {
+    const lines = summaryLines({ ...summary, finishedBefore: 3_980, hosts: [] }, plainLook(80));
+    expect(lines[1]).toBe("3,980 were finished before and not asked for again; --refresh asks for all of the list.");
+    expect(summaryLines({ ...summary, finishedBefore: 1, left: 5, hosts: [] }, plainLook(80))).toHaveLength(1);
   });
 
   it("has no table when nothing was asked", () => {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { durationText } from "../../words.js";
 import type { ReturnOptions, UrlQueue } from "./urlQueue.js";
 
@@ -38,6 +37,8 @@ class PatientQueue implements UrlQueue {
   #restoring: Promise<void> | undefined = undefined;
   #backAtMs = Number.NEGATIVE_INFINITY;
   #stoppedAtMs = Number.POSITIVE_INFINITY;
+  /** Those who wait for something, to be told of a stop. One listener serves them all: many may wait at once. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(
     readonly queue: UrlQueue,
@@ -45,6 +46,7 @@ class PatientQueue implements UrlQueue {
   ) {
     const stop = (): void => {
       this.#stoppedAtMs = performance.now();
+      for (const hurry of this.#waiting) hurry();
     };
     if (options.stopped?.aborted === true) stop();
     else options.stopped?.addEventListener("abort", stop, { once: true });
@@ -79,7 +81,7 @@ class PatientQueue implements UrlQueue {
       } catch (error) {
         if (stopped?.aborted === true || performance.now() + pauseMs > endMs) throw error;
         // A stop ends the pause, and the last try follows.
-        await delay(pauseMs, undefined, stopped === undefined ? {} : { signal: stopped }).catch(() => undefined);
+        await this.#pause(pauseMs);
       }
     }
   }
@@ -102,25 +104,37 @@ class PatientQueue implements UrlQueue {
     return this.options.tryMs ?? TRY_MS;
   }
 
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#waiting.add(done);
+    });
+  }
+
   /** Does `work`, and rejects when that takes longer than `limitMs`, or than what is left after a stop. */
   #within<Answer>(limitMs: number, work: () => Promise<Answer>): Promise<Answer> {
-    const { stopped } = this.options;
     return new Promise((resolve, reject) => {
       const done = (): void => {
         clearTimeout(timer);
-        stopped?.removeEventListener("abort", hurry);
+        this.#waiting.delete(hurry);
       };
-      const late = (): void => {
+      const late = (ms: number): void => {
         done();
-        reject(new Error(`no answer within ${durationText(limitMs)}`));
+        reject(new Error(`no answer within ${durationText(ms)}`));
       };
-      let timer = setTimeout(late, limitMs);
+      let timer = setTimeout(late, limitMs, limitMs);
       const hurry = (): void => {
         clearTimeout(timer);
-        timer = setTimeout(late, Math.min(limitMs, this.#stoppedAtMs + STOPPED_MS - performance.now()));
+        const leftMs = Math.min(limitMs, Math.max(0, this.#stoppedAtMs + STOPPED_MS - performance.now()));
+        timer = setTimeout(late, leftMs, leftMs);
       };
-      if (stopped?.aborted === true) hurry();
-      else stopped?.addEventListener("abort", hurry);
+      if (this.#stoppedAtMs < Number.POSITIVE_INFINITY) hurry();
+      else this.#waiting.add(hurry);
       work().then(resolve, reject).finally(done);
     });
   }

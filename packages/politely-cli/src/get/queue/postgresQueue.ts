@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from "pg";
+import type { Pool, PoolClient, QueryConfig, QueryResult, QueryResultRow } from "pg";
 import { postgresTables } from "./postgresTables.js";
 import { countsOf } from "./rowCounts.js";
 import type {
@@ -18,6 +18,8 @@ const DEADLOCK = "40P01";
 const MAX_TRIES = 10;
 /** States of what has ended, as in urlQueue.ts. */
 const ENDED = { fetched: 2, failed: 3, refused: 4 } as const;
+/** For what goes over the whole list; other questions have the time that the pool gives them. */
+const LONG_MS = 600_000;
 /** The first half of the lock under which a list is begun. */
 const BEGIN_LOCK = 7_049_317;
 
@@ -28,6 +30,19 @@ const BEGIN_LOCK = 7_049_317;
 export async function postgresQueue(pool: Pool, options: QueueOptions): Promise<UrlQueue> {
   await pool.query(postgresTables);
   return new PostgresQueue(pool, options);
+}
+
+/** Answers questions. */
+interface Client {
+  query<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<QueryResult<Row>>;
+}
+
+/** The same client, which waits ten minutes for an answer. */
+function unhurried(client: PoolClient): Client {
+  return {
+    query: <Row extends QueryResultRow>(text: string, values: unknown[]): Promise<QueryResult<Row>> =>
+      client.query<Row>({ text, values, query_timeout: LONG_MS } as QueryConfig),
+  };
 }
 
 class PostgresQueue implements UrlQueue {
@@ -51,7 +66,8 @@ class PostgresQueue implements UrlQueue {
   }
 
   begin({ again }: BeginOptions): Promise<boolean> {
-    return this.#change(async (client) => {
+    return this.#change(async (hasty) => {
+      const client = unhurried(hasty);
       const list = [this.options.name];
       // Workers that begin at the same time do so one after the other.
       await client.query(`SELECT pg_advisory_xact_lock(${BEGIN_LOCK}, hashtext($1))`, list);
@@ -72,7 +88,7 @@ class PostgresQueue implements UrlQueue {
   }
 
   /** Ends the round that somebody asked for, if nothing of it is left. */
-  async #closeRound(client: PoolClient): Promise<void> {
+  async #closeRound(client: Client): Promise<void> {
     await client.query(
       `DELETE FROM politely_get_rounds WHERE list = $1
        AND NOT EXISTS (SELECT 1 FROM politely_get_urls WHERE list = $1 AND state = 0)
@@ -167,7 +183,7 @@ class PostgresQueue implements UrlQueue {
     });
   }
 
-  async #sums(client: Pick<Pool, "query">): Promise<KeyCounts> {
+  async #sums(client: Client): Promise<KeyCounts> {
     const { rows } = await client.query(`SELECT ${SUMS} FROM politely_get_keys WHERE list = $1`, [this.options.name]);
     return countsOf(rows[0]);
   }
@@ -192,7 +208,7 @@ class PostgresQueue implements UrlQueue {
     return rows.length;
   }
 
-  async #again(client: PoolClient, outcomes: readonly (keyof typeof ENDED)[]): Promise<void> {
+  async #again(client: Client, outcomes: readonly (keyof typeof ENDED)[]): Promise<void> {
     for (const outcome of outcomes) {
       // No join: without statistics of a new table, PostgreSQL would compare every row with every other.
       const { rows } = await client.query<{ key: string; count: string }>(
@@ -207,11 +223,7 @@ class PostgresQueue implements UrlQueue {
   }
 
   /** Adds `change` to the counts of each row's key. Keys are taken in order, so that two workers do not wait for each other. */
-  async #count(
-    client: PoolClient,
-    rows: readonly { readonly key: string }[],
-    change: Partial<QueueCounts>,
-  ): Promise<void> {
+  async #count(client: Client, rows: readonly { readonly key: string }[], change: Partial<QueueCounts>): Promise<void> {
     if (rows.length === 0) return;
     const times = new Map<string, number>();
     for (const { key } of rows) times.set(key, (times.get(key) ?? 0) + 1);

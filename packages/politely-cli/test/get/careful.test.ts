@@ -1,0 +1,122 @@
+import { rmSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { filePath } from "../../src/get/filePath.js";
+import { Place, run } from "./place.js";
+import { pages, startSite } from "./site.js";
+
+it("fetches a file anew whose size is not what it was", async () => {
+  using place = new Place();
+  await using site = await startSite({
+    answer(request, response) {
+      const isSame = request.headers["if-none-match"] === '"1"';
+      response.writeHead(isSame ? 304 : 200, { etag: '"1"' }).end(isSame ? undefined : "whole");
+      return true;
+    },
+  });
+  const urls = pages(site, 2);
+  await run(place, urls);
+  const { file = "" } = place.index()[0];
+  truncateSync(join(place.path, "out", file), 0);
+  const { summary } = await run(place, urls);
+  expect(summary).toMatchObject({ fetched: 2, unchanged: 1 });
+  expect(place.read(join("out", file))).toBe("whole");
+});
+
+it("says how many were finished before, and how to ask for those", async () => {
+  using place = new Place();
+  await using site = await startSite({
+    answer(request, response) {
+      if (request.url === "/p/0.html") response.writeHead(500).end();
+      return request.url === "/p/0.html";
+    },
+  });
+  const urls = pages(site, 9);
+  const options = { retry: 0, policy: { default: { backoff: "none" } } } as const;
+  expect((await run(place, urls, options)).summary).toMatchObject({ finishedBefore: 0, failed: 1 });
+  expect((await run(place, urls, options)).summary).toMatchObject({ finishedBefore: 8, requests: 1 });
+  expect((await run(place, urls, { ...options, isRefresh: true })).summary).toMatchObject({ finishedBefore: 0 });
+});
+
+it("says that everything was fetched before only when it was", async () => {
+  using place = new Place();
+  await using site = await startSite({
+    answer(request, response) {
+      if (request.url === "/p/0.html") response.writeHead(404).end();
+      return request.url === "/p/0.html";
+    },
+  });
+  const urls = pages(site, 3);
+  await run(place, urls);
+  expect((await run(place, urls)).lines).toEqual(["2 of 3 were fetched before: asking again, for what has changed"]);
+  const one = urls.slice(1);
+  await run(place, one, { out: "other" });
+  expect((await run(place, one, { out: "other" })).lines).toEqual([
+    "everything was fetched before: asking again, for what has changed",
+  ]);
+});
+
+it("refuses a redirect that leads to no URL, and says where to", async () => {
+  using place = new Place();
+  await using site = await startSite({
+    answer: (_, response) => Boolean(response.writeHead(302, { location: "http://[" }).end()),
+  });
+  await run(place, pages(site, 1));
+  const [{ outcome, error }] = place.index();
+  expect(outcome).toBe("refused");
+  expect(error).toContain('redirects to "http://["');
+});
+
+it("breaks off a body that is larger than it may be, and keeps nothing of it", async () => {
+  using place = new Place();
+  await using site = await startSite({
+    answer(request, response) {
+      const isTold = request.url === "/p/0.html";
+      response.writeHead(200, isTold ? { "content-length": "300000" } : {});
+      for (let count = 0; count < 3; count++) response.write(Buffer.alloc(100_000));
+      response.end();
+      return true;
+    },
+  });
+  const { error } = await run(place, pages(site, 2), { maxBytes: 200_000 });
+  expect(error?.message).toMatch(/^2 of 2 were not fetched: .*larger than --max-size, 200 kB/);
+  expect(place.index().map(({ outcome, file, attempt }) => ({ outcome, file, attempt }))).toEqual([
+    { outcome: "refused", file: undefined, attempt: 1 },
+    { outcome: "refused", file: undefined, attempt: 1 },
+  ]);
+  expect((await run(place, pages(site, 3).slice(2), { maxBytes: 300_000 })).error).toBeUndefined();
+});
+
+it("ends in order when a large body cannot be written any more", async () => {
+  using place = new Place();
+  const rejections: unknown[] = [];
+  const heard = (reason: unknown): void => void rejections.push(reason);
+  process.on("unhandledRejection", heard);
+  await using site = await startSite({
+    answer(_, response) {
+      rmSync(join(place.path, "out", ".unfinished"), { recursive: true, force: true });
+      response.end(Buffer.alloc(400_000));
+      return true;
+    },
+  });
+  const { error } = await run(place, pages(site, 1));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  process.off("unhandledRejection", heard);
+  expect(error?.message).toMatch(/^the disk cannot be written: ENOENT.* 1 of 1 left/);
+  expect(rejections).toEqual([]);
+});
+
+it("gives no body the name of a file of its own", () => {
+  for (const name of ["index.jsonl", "journal.db", "journal.db-wal", "limits.db", "limits.db-shm"]) {
+    expect(filePath(`https://${name}/`).split("/")[0]).not.toBe(name);
+  }
+});
+
+it("groups what was not fetched by the reason, and shortens long URLs", async () => {
+  using place = new Place();
+  await using site = await startSite({ answer: (_, response) => Boolean(response.writeHead(404).end()) });
+  const urls = Array.from({ length: 5 }, (_, index) => `${site.origin}/${index}${"x".repeat(400)}`);
+  const { error } = await run(place, urls);
+  expect(error?.message).toMatch(/^5 of 5 were not fetched: \S+… and 4 more \(status 404\)$/);
+  expect(error?.message.length).toBeLessThan(250);
+});
