@@ -177,7 +177,7 @@ function start(args, cwd) {
     process.once("exit", () => child.kill());
     let said = "";
     const hear = (/** @type {Buffer} */ chunk) => {
-      said += chunk;
+      said += chunk.toString();
       const [, host, port] = /http:\/\/([\d.]+):(\d+)/.exec(said) ?? [];
       if (port === undefined) return;
       resolve({ pid: child.pid ?? 0, host, port: Number(port), stop: () => void child.kill() });
