@@ -10,7 +10,7 @@ import { ensure, pauseMs } from "../harness/timing.mjs";
 const MEMBER = fileURLToPath(new URL("../harness/fleetMember.mjs", import.meta.url));
 const PROCESSES = 8;
 /** The first part is not judged: processes come, compile, and learn how fast the store is. */
-const WARM_UP_MS = 5_000;
+const WARM_UP_MS = 10_000;
 const WARM_SERVER_MS = 15_000;
 
 /** @typedef {import("../harness/fleetMember.mjs").Account} Account */

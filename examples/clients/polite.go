@@ -74,7 +74,7 @@ func PoliteGet(url string) (status int, body []byte, err error) {
 func main() {
 	for _, url := range os.Args[1:] {
 		if status, _, err := PoliteGet(url); err != nil {
-			fmt.Println("failed", url, err)
+			fmt.Println("failed", url, err) // No turn, or no answer: the next one goes on.
 		} else {
 			fmt.Println(status, url)
 		}

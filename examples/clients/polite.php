@@ -10,8 +10,8 @@ function ask(string $path, array $question): ?array
     if (getenv("POLITELY_TOKEN")) $headers[] = "Authorization: Bearer " . getenv("POLITELY_TOKEN");
     $http = ["method" => "POST", "header" => $headers, "content" => json_encode($question), "timeout" => OPEN_END, "ignore_errors" => true];
     $service = getenv("POLITELY_URL") ?: "http://127.0.0.1:8787";
-    $answer = file_get_contents($service . $path, false, stream_context_create(["http" => $http]));
-    if ($answer === false || !preg_match("/ 2\d\d/", $http_response_header[0])) throw new Exception("$path: $answer");
+    $answer = @file_get_contents($service . $path, false, stream_context_create(["http" => $http]));
+    if ($answer === false || !preg_match("/ 2\d\d/", $http_response_header[0])) throw new Exception("$path: " . ($answer ?: "no answer"));
     return json_decode($answer, true);
 }
 
@@ -40,7 +40,7 @@ function polite_get(string $url): array
 foreach (array_slice($argv, 1) as $url) {
     try {
         echo polite_get($url)[0], " $url\n";
-    } catch (Exception $error) {
+    } catch (Throwable $error) { // No turn, or no answer: the next one goes on.
         echo "failed $url ", $error->getMessage(), "\n";
     }
 }

@@ -32,11 +32,12 @@ def ask(path, **question):
 
 def polite_get(url):
     """Waits for the site's turn and gives status and body."""
+    request = urllib.request.Request(url)  # what is no URL needs no turn
     permit = ask("/v1/acquire", domain=url)["permit"]
     outcome = {"outcome": "server_error"}
     try:
         try:
-            answer = SITE.open(url, timeout=60)
+            answer = SITE.open(request, timeout=60)
         except urllib.error.HTTPError as error:  # 3xx, 4xx and 5xx are answers too
             answer = error
         with answer:
@@ -50,5 +51,5 @@ if __name__ == "__main__":
     for page in sys.argv[1:]:
         try:
             print(polite_get(page)[0], page)
-        except OSError as problem:
+        except Exception as problem:  # no turn, or no answer: the next one goes on
             print("failed", page, problem)

@@ -18,9 +18,10 @@ end
 
 # Waits for the site's turn and gives its answer.
 def polite_get(url)
+  uri = URI(url) # What is no URL needs no turn.
   permit = ask("/v1/acquire", domain: url)["permit"]
   outcome = { outcome: "server_error" }
-  answer = Net::HTTP.get_response(URI(url))
+  answer = Net::HTTP.get_response(uri)
   outcome = { status: answer.code.to_i, headers: answer.each_header.to_h }
   answer
 ensure
@@ -29,6 +30,6 @@ end
 
 ARGV.each do |url|
   puts "#{polite_get(url).code} #{url}"
-rescue SystemCallError, SocketError, Timeout::Error => error
+rescue => error # No turn, or no answer: the next one goes on.
   puts "failed #{url} #{error.message}"
 end

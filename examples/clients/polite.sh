@@ -12,15 +12,18 @@ ask() { # path, JSON
 }
 
 for url in "$@"; do
-  # Held open until it is this URL's turn.
-  answer=$(ask /v1/acquire "{\"domain\":\"$url\"}") || { echo "$url: no turn: $answer" >&2; exit 1; }
+  quoted=$(printf %s "$url" | sed 's/["\\]/\\&/g')
+  # Held open until it is this URL's turn. A refused one is not the end: the next one goes on.
+  answer=$(ask /v1/acquire "{\"domain\":\"$quoted\"}") || { printf 'failed %s %s\n' "$url" "$answer"; continue; }
   permit=$(printf %s "$answer" | sed 's/.*"permit":"\([^"]*\)".*/\1/')
-  if status=$(curl -sS -o /dev/null -D "$heard" -w '%{http_code}' "$url"); then
+  outcome='"outcome":"server_error"'
+  # -g: braces and brackets are part of the URL, which has one turn.
+  if status=$(curl -sS -g -o /dev/null -D "$heard" -w '%{http_code}' --url "$url"); then
     wait=$(tr -d '\r' <"$heard" | sed -n 's/^[Rr]etry-[Aa]fter: *\([[:alnum:] ,:]*\)$/\1/p')
-    ask /v1/release "{\"permit\":\"$permit\",\"status\":$status${wait:+,\"headers\":{\"retry-after\":\"$wait\"\}}}"
+    outcome="\"status\":$status${wait:+,\"headers\":{\"retry-after\":\"$wait\"\}}"
   else
     status=failed
-    ask /v1/release "{\"permit\":\"$permit\",\"outcome\":\"server_error\"}"
   fi
-  echo "$status $url"
+  answer=$(ask /v1/release "{\"permit\":\"$permit\",$outcome}") || status=failed
+  printf '%s %s\n' "$status" "$url${answer:+ $answer}"
 done

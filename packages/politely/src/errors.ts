@@ -10,15 +10,17 @@ export class DeadlineError extends PolitelyError {
 
   constructor(
     readonly key: string,
-    /** How long it would have to wait at least, in milliseconds. */
+    /** How long it would have to wait at least, in milliseconds; Infinity while it is paused without an end. */
     readonly waitMs: number,
     /** Why. */
     readonly reason: string,
     maxWaitMs: number,
   ) {
-    super(
-      `"${key}" cannot start within its maxWait of ${maxWaitMs} ms: at least ${Math.ceil(waitMs)} ms to go, ${reason}. Raise maxWait, or come back later.`,
-    );
+    const [toGo, advice] =
+      waitMs === Number.POSITIVE_INFINITY
+        ? ["no end in sight", "Come back when that is over"]
+        : [`at least ${Math.ceil(waitMs)} ms to go`, "Raise maxWait, or come back later"];
+    super(`"${key}" cannot start within its maxWait of ${maxWaitMs} ms: ${toGo}, ${reason}. ${advice}.`);
   }
 }
 

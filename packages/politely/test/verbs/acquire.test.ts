@@ -97,6 +97,14 @@ describe("acquire", () => {
     expect(limiter.stats()).toMatchObject({ refused: 1, waiting: 0 });
   });
 
+  it("says that there is no end in sight where there is none", async () => {
+    const { limiter } = keyRig({ rate: "1/s" });
+    limiter.pause();
+    const { waitMs, message } = (await failure(limiter.acquire({ maxWait: "5s" }))) as DeadlineError;
+    expect(waitMs).toBe(Number.POSITIVE_INFINITY);
+    expect(message).toContain("within its maxWait of 5000 ms: no end in sight, ");
+  });
+
   it("lets a wait of exactly maxWait be", async () => {
     const { clock, limiter } = keyRig({ minDelay: "1s" });
     await limiter.acquire();

@@ -73,24 +73,50 @@ function afterName(message: string, name: string): string {
 
 function ofFramework(error: unknown): ProblemError | undefined {
   const { validation, validationContext, statusCode, code, errors } = Object(error) as Thrown;
-  if (validation !== undefined) return fieldsProblem(validation.map((one) => fieldError(one, validationContext)));
+  if (validation !== undefined) return fieldsProblem(fieldErrors(validation, validationContext));
   switch (code ?? "") {
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new ProblemError(415, "The body must be JSON: send content-type application/json.");
     case "FST_ERR_CTP_BODY_TOO_LARGE":
       return new ProblemError(413, "The body has more than 65,536 bytes.", { isLast: true });
     case "FST_ERR_CTP_INVALID_JSON_BODY":
-      return new ProblemError(400, "The body is not JSON.");
+      return bodyProblem("is not JSON");
     case "FST_ERR_CTP_EMPTY_JSON_BODY":
-      return new ProblemError(400, "The body is empty; it must be a JSON object.");
+      return bodyProblem("is empty; it must be a JSON object");
     case "FST_ERR_BAD_URL":
-      return new ProblemError(400, "The path cannot be decoded: a % must be followed by two hexadecimal digits.");
+      return pathProblem(error);
     case "FST_ERR_MAX_PARAM_LENGTH":
       return new ProblemError(414, "A part of the path is longer than 4,096 characters.");
   }
   if (statusCode === undefined || statusCode < 400 || statusCode === 500 || statusCode > 599) return undefined;
   const message = error instanceof Error ? error.message : "The request cannot be understood.";
   return new ProblemError(statusCode, message, { errors, isLast: statusCode === 400 });
+}
+
+function bodyProblem(message: string): ProblemError {
+  return new ProblemError(400, `The body ${message}.`, { code: "invalid", errors: [{ field: "body", message }] });
+}
+
+function pathProblem(error: unknown): ProblemError {
+  const isHalf = error instanceof Error && /%(?![\da-f]{2})/i.test(error.message);
+  const why = isHalf ? "a % must be followed by two hexadecimal digits" : "what its %XX stand for is not UTF-8";
+  return new ProblemError(400, `The path cannot be decoded: ${why}.`);
+}
+
+/** What is wrong with each field, once for each: of a field that may be one of several things, all that it could be. */
+function fieldErrors(
+  validation: readonly FastifySchemaValidationError[],
+  context: string | undefined,
+): readonly FieldError[] {
+  const messages = new Map<string, string[]>();
+  for (const one of validation) {
+    const { field, message } = fieldError(one, context);
+    const before = messages.get(field) ?? [];
+    // It only sums up what the others say.
+    if (one.keyword === "anyOf" && before.length > 0) continue;
+    messages.set(field, before.includes(message) ? before : [...before, message]);
+  }
+  return Array.from(messages, ([field, said]) => ({ field, message: said.join(" or ") }));
 }
 
 /** What routes and the framework throw: an error with a status, and the fields that are wrong if it is about fields. */

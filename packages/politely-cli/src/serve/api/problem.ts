@@ -15,7 +15,7 @@ export interface ProblemMore {
   /** How long a start would have to wait at least. */
   readonly waitMs?: number | undefined;
   readonly reason?: string | undefined;
-  /** Sent as `Retry-After`, in whole seconds, rounded up, at least one. */
+  /** Sent as `Retry-After`, in whole seconds, rounded up, at least one; not sent when infinite. */
   readonly retryAfterMs?: number | undefined;
   /** Sent as `Allow`. */
   readonly allow?: string | undefined;
@@ -57,17 +57,18 @@ export function problemText({ status, detail, more }: ProblemError): string {
 /** Answers with a problem. */
 export function sendProblem(reply: FastifyReply, problem: ProblemError): FastifyReply {
   const { retryAfterMs, allow, isLast } = problem.more;
-  if (retryAfterMs !== undefined) reply.header("retry-after", retryAfterSeconds(retryAfterMs));
+  const retryAfter = retryAfterSeconds(retryAfterMs);
+  if (retryAfter !== undefined) reply.header("retry-after", retryAfter);
   if (allow !== undefined) reply.header("allow", allow);
   if (problem.status === 401) reply.header("www-authenticate", 'Bearer realm="politely"');
   if (isLast === true) reply.header("connection", "close");
   return reply.code(problem.status).type(PROBLEM_TYPE).send(problemText(problem));
 }
 
-/** Whole seconds, rounded up, from 1 to a year. */
-function retryAfterSeconds(ms: number): string {
-  const seconds = Math.ceil(ms / 1_000);
-  return String(Math.min(Math.max(1, Number.isNaN(seconds) ? 1 : seconds), 31_536_000));
+/** The value of `Retry-After`: whole seconds, rounded up, from 1 to a year. Undefined, for no header, when no time is known or it has no end. */
+export function retryAfterSeconds(ms: number | undefined): string | undefined {
+  if (ms === undefined || !Number.isFinite(ms)) return undefined;
+  return String(Math.min(Math.max(1, Math.ceil(ms / 1_000)), 31_536_000));
 }
 
 /** A problem with one field of what was sent: 422. */

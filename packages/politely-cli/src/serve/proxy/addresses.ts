@@ -20,9 +20,10 @@ const PRIVATE_4 = [
   "240.0.0.0/4",
 ] as const;
 
-/** The same, with the ways to write an IPv4 address inside that nobody needs any more (6to4, Teredo, compatible, local NAT64). */
+/** The same, with the ways to write an IPv4 address inside that nobody needs any more (6to4, Teredo, compatible, translated, local NAT64). */
 const PRIVATE_6 = [
   "::/96",
+  "::ffff:0:0:0/96",
   "64:ff9b:1::/48",
   "100::/64",
   "2001::/32",

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -10,7 +11,7 @@ import { answerProblem, ProxyProblem, rawProblem } from "./proxyProblem.js";
 import { type RelayContext, relay } from "./relay.js";
 import { requestHead } from "./requestHead.js";
 import { Sender } from "./sender.js";
-import { readAuthority, readTarget } from "./target.js";
+import { readAuthority, readTarget, socketHost } from "./target.js";
 import { TargetGuard } from "./targetGuard.js";
 import { refuseTunnel, type TunnelContext, tunnel } from "./tunnel.js";
 import { type TurnLimiter, Turns } from "./turns.js";
@@ -94,6 +95,9 @@ class HttpProxy implements PacingProxy {
   readonly #sender: Sender;
   readonly #relay: RelayContext;
   readonly #tunnel: TunnelContext;
+  /** Those that wait or are open; one whose client has gone may still owe its site the end of an upload. */
+  readonly #tunnels = new Set<Promise<void>>();
+  readonly #broken = new AbortController();
   /** Every connection, with the answers that it is still owed. */
   readonly #sockets = new Map<Duplex, Set<ServerResponse>>();
 
@@ -103,6 +107,8 @@ class HttpProxy implements PacingProxy {
   ) {
     const { limiter, allowPrivate, maxWaiting = MAX_WAITING, maxWaitMs, connectTimeoutMs = 15_000 } = options;
     const guard = new TargetGuard({ allowPrivate, ownPorts: () => this.#ownPorts() });
+    // Every open tunnel listens.
+    setMaxListeners(0, this.#broken.signal);
     this.#clients = new ClientGuard(options);
     this.#turns = new Turns({ limiter, maxWaiting, maxWaitMs, log: (line) => options.log(line) });
     this.#sender = new Sender({ guard, connectTimeoutMs, maxHeaderBytes: MAX_HEADER_BYTES, ca: options.ca });
@@ -114,7 +120,13 @@ class HttpProxy implements PacingProxy {
       // Random, so that two proxies in a row do not take each other for a loop.
       pseudonym: `politely-${randomBytes(6).toString("hex")}`,
     };
-    this.#tunnel = { turns: this.#turns, guard, connectTimeoutMs, tunnelIdleMs: options.tunnelIdleMs ?? 300_000 };
+    this.#tunnel = {
+      turns: this.#turns,
+      guard,
+      connectTimeoutMs,
+      tunnelIdleMs: options.tunnelIdleMs ?? 300_000,
+      broken: this.#broken.signal,
+    };
     server.on("connection", (socket) => this.#keep(socket));
     server.on("request", (request, response) => this.#serve(request, response, false));
     server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) =>
@@ -134,8 +146,10 @@ class HttpProxy implements PacingProxy {
     this.server.closeIdleConnections();
     const timer = setTimeout(() => {
       for (const socket of this.#sockets.keys()) socket.destroy();
+      this.#broken.abort();
     }, graceMs);
     await closed;
+    await Promise.all(this.#tunnels);
     clearTimeout(timer);
     this.#sender.destroy();
   }
@@ -177,15 +191,20 @@ class HttpProxy implements PacingProxy {
         logRequest(`${method} ${target.origin} ${response.headersSent ? response.statusCode : "aborted"}`),
       );
     }
+    // Known without asking anybody: no turn is waited for.
+    this.#tunnel.guard.checkLiteral(socketHost(target.hostname), target.port);
     await relay(this.#relay, { request, response, target, head, isContinueWanted });
   }
 
   #connect(request: IncomingMessage, client: Duplex, early: Buffer): void {
     client.on("error", () => undefined);
-    this.#open(request, client, early).catch((error: unknown) => {
-      if (error instanceof ClientGone) client.destroy();
-      else refuseTunnel(client, this.#problemOf(error));
-    });
+    const tunnelled = this.#open(request, client, early)
+      .catch((error: unknown) => {
+        if (error instanceof ClientGone) client.destroy();
+        else refuseTunnel(client, this.#problemOf(error));
+      })
+      .finally(() => this.#tunnels.delete(tunnelled));
+    this.#tunnels.add(tunnelled);
   }
 
   async #open(request: IncomingMessage, client: Duplex, early: Buffer): Promise<void> {

@@ -1,5 +1,5 @@
 import { type ServerResponse, STATUS_CODES } from "node:http";
-import { PROBLEM_TYPE, ProblemError, type ProblemMore, problemText } from "../api/problem.js";
+import { PROBLEM_TYPE, ProblemError, type ProblemMore, problemText, retryAfterSeconds } from "../api/problem.js";
 
 /** What a problem of the proxy carries beside those of the service. */
 export interface ProxyProblemMore extends ProblemMore {
@@ -42,7 +42,7 @@ export function rawProblem(problem: ProblemError): string {
 }
 
 function headersOf(problem: ProblemError, body: string): Record<string, string> {
-  const { retryAfterMs } = problem.more;
+  const retryAfter = retryAfterSeconds(problem.more.retryAfterMs);
   const { proxyError, headers } = problem instanceof ProxyProblem ? problem.more : {};
   return {
     "Content-Type": PROBLEM_TYPE,
@@ -50,7 +50,7 @@ function headersOf(problem: ProblemError, body: string): Record<string, string> 
     "Cache-Control": "no-store",
     "Proxy-Status": proxyError === undefined ? "politely" : `politely; error=${proxyError}`,
     Connection: "close",
-    ...(retryAfterMs === undefined ? {} : { "Retry-After": String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) }),
+    ...(retryAfter === undefined ? {} : { "Retry-After": retryAfter }),
     ...headers,
   };
 }

@@ -14,6 +14,8 @@ export interface ResponseHeadOptions {
 
 /** These speak of the whole origin, which all sites of the gateway share. */
 const OF_THE_ORIGIN: ReadonlySet<string> = new Set(["alt-svc", "strict-transport-security", "clear-site-data"]);
+/** Attributes of a cookie that the gateway sets itself, and `Secure` with what a client takes only beside it. */
+const NOT_OF_THE_GATEWAY: ReadonlySet<string> = new Set(["path", "domain", "secure", "partitioned"]);
 const NONE: ReadonlySet<string> = new Set();
 
 /** Makes the headers that an answer is passed on with. Throws a 502 when its length can be read in two ways. */
@@ -45,6 +47,8 @@ function translated(name: string, value: string, { target, hasCredentials }: Res
     case "location":
     case "content-location":
       return location(value, target, hasCredentials);
+    case "refresh":
+      return refresh(value, target, hasCredentials);
     case "set-cookie":
       return cookie(value, target);
     default:
@@ -64,6 +68,18 @@ function location(value: string, target: ProxyTarget, hasCredentials: boolean): 
   return gatewayPath(url, target.isAnonymous || (hasCredentials && url.origin !== target.origin));
 }
 
+/** A redirect after some seconds: `5; url=/next`, in quotes or not. Whatever is written behind the seconds is taken for the URL, as browsers do. */
+function refresh(value: string, target: ProxyTarget, hasCredentials: boolean): string {
+  const [seconds] = value.split(/[^\d.]/, 1);
+  const written = value
+    .slice(seconds.length)
+    .replace(/^[\s;,]+/, "")
+    .replace(/^url\s*=\s*/i, "");
+  const quote = written.charAt(0);
+  const url = quote === '"' || quote === "'" ? written.slice(1).split(quote, 1)[0] : written;
+  return url === "" ? value : `${seconds}; url=${location(url, target, hasCredentials)}`;
+}
+
 /** A cookie of one site, kept under that site's path: the client must not show it to another. */
 function cookie(value: string, target: ProxyTarget): string {
   const [pair, ...attributes] = value.split(";");
@@ -78,6 +94,8 @@ function cookie(value: string, target: ProxyTarget): string {
   // A semicolon would end the attribute.
   const [pathOnly] = target.path.split(/[?;]/, 1);
   const path = given.startsWith("/") ? given : pathOnly.slice(0, Math.max(1, pathOnly.lastIndexOf("/")));
-  const others = attributes.filter((attribute) => !["path", "domain", "secure"].includes(named(attribute)));
+  const isKept = (attribute: string): boolean =>
+    !NOT_OF_THE_GATEWAY.has(named(attribute)) && !/^\s*samesite\s*=\s*none\s*$/i.test(attribute);
+  const others = attributes.filter(isKept);
   return [pair, ...others, ` Path=${target.isAnonymous ? "/-" : ""}/${target.origin}${path}`].join(";");
 }

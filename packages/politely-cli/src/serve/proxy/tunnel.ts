@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ProblemError } from "../api/problem.js";
 import { ClientGone, failureOf, SiteTimeout } from "./failures.js";
@@ -14,6 +14,8 @@ export interface TunnelContext {
   readonly connectTimeoutMs: number;
   /** A tunnel through which nothing went for this long is closed. */
   readonly tunnelIdleMs: number;
+  /** Aborted when the proxy breaks off what is left. */
+  readonly broken: AbortSignal;
 }
 
 /** One CONNECT. */
@@ -29,9 +31,9 @@ export interface TunnelTask {
 const MAX_EARLY_BYTES = 65_536;
 
 /**
- * Waits for its turn, connects, and passes bytes on both ways until one side ends.
+ * Waits for its turn, connects, and passes bytes on both ways until both have ended or one breaks off.
  *
- * One turn for the whole tunnel, kept while it is open: `concurrency` counts open connections. What is said inside is not seen, so nothing is
+ * One turn for the whole tunnel, kept while the site is connected: `concurrency` counts open connections. What is said inside is not seen, so nothing is
  * learned but whether the site takes connections. Resolves when it is over; throws a `ProxyProblem` while nothing was answered.
  */
 export async function tunnel(context: TunnelContext, task: TunnelTask): Promise<void> {
@@ -94,23 +96,45 @@ interface Ends {
   readonly early: Buffer;
 }
 
-function join({ tunnelIdleMs }: TunnelContext, { client }: TunnelTask, { site, turn, early }: Ends): Promise<void> {
+function join(context: TunnelContext, { client }: TunnelTask, { site, turn, early }: Ends): Promise<void> {
+  const { tunnelIdleMs, broken } = context;
   return new Promise((resolve) => {
     const over = (): void => {
+      broken.removeEventListener("abort", over);
       client.destroy();
       site.destroy();
       turn.end();
       resolve();
     };
-    // Closed is closed, for both: a half that has ended is passed on by the pipes.
-    for (const each of [client, site]) each.on("error", over).once("close", over);
+    broken.addEventListener("abort", over, { once: true });
+    // A half that has ended is passed on by the pipes. What one side has said to its end is still owed to the other, which may read slowly.
+    const finish = (other: Duplex): void => {
+      if (other.writableFinished || other.destroyed) {
+        over();
+        return;
+      }
+      other.once("finish", over).resume();
+      if (other instanceof Socket) other.setTimeout(tunnelIdleMs, over);
+    };
+    client.on("error", over).once("close", () => {
+      if (client.readableEnded && client.writableFinished) finish(site);
+      else over();
+    });
+    // A site that has answered and gone resets what the client sends on; its answer stands.
+    site
+      .on("error", () => undefined)
+      .once("close", () => {
+        turn.end();
+        if (site.readableEnded) finish(client);
+        else over();
+      });
     site.setTimeout(tunnelIdleMs, over);
     const waitedMs = Math.round(turn.waitedMs);
     client.write(`HTTP/1.1 200 Connection Established\r\nPolitely-Waited-Ms: ${waitedMs}\r\n\r\n`);
     if (early.length > 0) site.write(early);
     client.pipe(site);
     site.pipe(client);
-    if (client.destroyed || site.destroyed) over();
+    if (client.destroyed || site.destroyed || broken.aborted) over();
   });
 }
 

@@ -1,22 +1,35 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { Place } from "../../get/place.js";
 import { type Seen, startSite } from "../../get/site.js";
-import { startServe } from "../serveProcess.js";
+import { post, startServe } from "../serveProcess.js";
 
 const run = promisify(execFile);
 const folder = fileURLToPath(new URL("../../../../../examples/clients/", import.meta.url));
 
+const built = new Place();
 /** How each client is started. */
 const CLIENTS: Readonly<Record<string, readonly string[]>> = {
   shell: ["sh", "polite.sh"],
   Python: ["python3", "polite.py"],
   Ruby: ["ruby", "polite.rb"],
   PHP: ["php", "polite.php"],
-  Go: ["go", "run", "polite.go"],
+  Go: [`${built.path}/polite-go`],
 };
+
+// Compiling takes a while, and is not what is looked at.
+beforeAll(() => run("go", ["build", "-o", `${built.path}/polite-go`, "polite.go"], { cwd: folder }), 120_000);
+afterAll(() => built[Symbol.dispose]());
+
+/** Runs a client to its end, which is a good one, and gives the lines it writes. */
+async function lines(name: string, service: string, urls: readonly string[]): Promise<string[]> {
+  const [program, ...args] = CLIENTS[name];
+  const env = { ...process.env, POLITELY_URL: service };
+  const { stdout } = await run(program, [...args, ...urls], { cwd: folder, env });
+  return stdout.trim().split("\n");
+}
 
 /** The most arrivals within `spanMs` of each other. */
 function most(seen: readonly Seen[], spanMs: number): number {
@@ -36,16 +49,14 @@ it("keeps five programs in five languages to one limit, and holds all of them wh
   });
   place.file("politely.json", JSON.stringify({ hosts: { "127.0.0.1": { minDelay: 50, concurrency: 10 } } }));
   await using service = await startServe(place.path, ["--no-proxy"]);
-  const env = { ...process.env, POLITELY_URL: service.url };
-  // Compiling takes a while, and is not what is looked at.
-  await run("go", ["build", "-o", `${place.path}/polite-go`, "polite.go"], { cwd: folder });
   const outputs = await Promise.all(
-    Object.entries(CLIENTS).map(async ([name, [program, ...args]]) => {
-      const urls = [0, 1, 2, 3, 4, 5].map((number) => `${site.origin}/${name}/${number}`);
-      const [command, rest] = name === "Go" ? [`${place.path}/polite-go`, []] : [program, args];
-      const { stdout } = await run(command, [...rest, ...urls], { cwd: folder, env });
-      return stdout.trim().split("\n");
-    }),
+    Object.keys(CLIENTS).map((name) =>
+      lines(
+        name,
+        service.url,
+        [0, 1, 2, 3, 4, 5].map((number) => `${site.origin}/${name}/${number}`),
+      ),
+    ),
   );
   expect(outputs.flat().sort()).toEqual(
     Object.keys(CLIENTS)
@@ -61,6 +72,42 @@ it("keeps five programs in five languages to one limit, and holds all of them wh
   // The 429 was told with the release: until then, and on the way, some may have started.
   const held = site.seen.filter(({ atMs }) => atMs > refusedAtMs + 300 && atMs < refusedAtMs + 1_900);
   expect(held).toEqual([]);
-  const stats = await (await fetch(`${service.url}/v1/stats/127.0.0.1`)).json();
+  const stats: unknown = await (await fetch(`${service.url}/v1/stats/127.0.0.1`)).json();
   expect(stats).toMatchObject({ total_requests: 30, throttled_requests: 1 });
+});
+
+it.each(Object.keys(CLIENTS))(
+  "goes on with the next URL in %s when a turn is refused, with 429, 503 or 422",
+  async (name) => {
+    using place = new Place();
+    await using site = await startSite();
+    const hosts = { "late.example": { minDelay: "1h", maxWait: 0 }, "full.example": { minDelay: "1h", maxQueue: 0 } };
+    place.file("politely.json", JSON.stringify({ hosts }));
+    await using service = await startServe(place.path, ["--no-proxy"]);
+    const refused = ["http://late.example/", "http://full.example/", "http://1.2.3.256/"];
+    // The first start is free.
+    for (const url of refused.slice(0, 2)) await post(service.url, "/v1/acquire", { domain: url });
+    const answers = await Promise.all(refused.map((domain) => post(service.url, "/v1/acquire", { domain })));
+    expect(answers.map(({ status }) => status)).toEqual([429, 503, 422]);
+    const written = await lines(name, service.url, [...refused, `${site.origin}/last`]);
+    expect(written.map((line) => line.split(" ", 2).join(" "))).toEqual([
+      ...refused.map((url) => `failed ${url}`),
+      `200 ${site.origin}/last`,
+    ]);
+  },
+);
+
+it("asks for a URL in shell as it is written, with what means something in JSON and to curl", async () => {
+  using place = new Place();
+  await using site = await startSite();
+  place.file("politely.json", JSON.stringify({ hosts: { "127.0.0.1": { concurrency: 1 } } }));
+  await using service = await startServe(place.path, ["--no-proxy"]);
+  const path = '/"},{"a":"b/{1,2}/[1-3]';
+  expect(await lines("shell", service.url, [site.origin + path, `${site.origin}/a\\b`])).toEqual([
+    `200 ${site.origin}${path}`,
+    `200 ${site.origin}/a\\b`,
+  ]);
+  expect(site.seen.map((each) => each.path)).toEqual([path, "/a\\b"]);
+  const stats: unknown = await (await fetch(`${service.url}/v1/stats/127.0.0.1`)).json();
+  expect(stats).toMatchObject({ total_requests: 2 });
 });

@@ -43,6 +43,39 @@ it("passes redirects on in its own form, so that curl -L stays inside", async ()
   expect((await curl(["-i", "-x", place.url, `${site.url}/a`])).stdout).toContain("location: b?x=1\r\n");
 });
 
+it("passes a Refresh on in its own form, however it is written", async () => {
+  let refresh = "";
+  await using site = await startOrigin((_, response) => void response.writeHead(200, { refresh }).end());
+  await using place = await startProxy();
+  const passedOn = async (value: string): Promise<string | undefined> => {
+    refresh = value;
+    const { stdout } = await curl(["-i", "-u", "me:mine", `${place.url}/${site.url}/a/b`]);
+    return /^refresh: (.*)\r$/m.exec(stdout)?.[1];
+  };
+  expect(await passedOn("5; url=c?d=1")).toBe(`5; url=/${site.url}/a/c?d=1`);
+  expect(await passedOn("0;URL = '/c' and more")).toBe(`0; url=/${site.url}/c`);
+  expect(await passedOn('1.5, "https://other.example/x"')).toBe("1.5; url=/-/https://other.example/x");
+  expect(await passedOn("7 https://other.example/x")).toBe("7; url=/-/https://other.example/x");
+  expect(await passedOn("30")).toBe("30");
+  expect(await passedOn("0; url=data:text/plain,x")).toBe("0; url=data:text/plain,x");
+});
+
+it("leaves nothing in a cookie that asks for the Secure which is taken out", async () => {
+  const cookies = [
+    "a=1; Secure; SameSite=None; Partitioned",
+    "b=2; samesite = none ; HttpOnly",
+    "c=3; SameSite=Strict",
+  ];
+  await using site = await startOrigin((_, response) => void response.writeHead(200, { "set-cookie": cookies }).end());
+  await using place = await startProxy();
+  const { stdout } = await curl(["-i", `${place.url}/${site.url}/`]);
+  expect([...stdout.matchAll(/^set-cookie: (.*)\r$/gm)].map(([, value]) => value)).toEqual([
+    `a=1; Path=/${site.url}/`,
+    `b=2; HttpOnly; Path=/${site.url}/`,
+    `c=3; SameSite=Strict; Path=/${site.url}/`,
+  ]);
+});
+
 it("does not take credentials along when a redirect leads to another site", async () => {
   await using other = await startOrigin((request, response) => {
     if (request.url === "/first") response.writeHead(302, { location: "/second" }).end();

@@ -152,6 +152,19 @@ it("answers 429 with Retry-After and the reason when the wait would be too long"
   expect(site.seen).toHaveLength(1);
 });
 
+it("answers 429 without Retry-After when there is no end of the wait in sight", async () => {
+  await using place = await startProxy(onLoopback({ rate: "100/s" }), { maxWaitMs: 1_000, connectPorts: [9] });
+  place.limiter.pause("127.0.0.1");
+  for (const line of ["GET http://127.0.0.1:9/", "CONNECT 127.0.0.1:9"]) {
+    const [head, body] = (await raw(place.port, `${line} HTTP/1.1\r\nHost: x\r\n\r\n`)).split("\r\n\r\n");
+    expect(head).toMatch(/^HTTP\/1\.1 429 /);
+    expect(head).not.toMatch(/Retry-After/i);
+    expect(JSON.parse(body)).toMatchObject({ code: "POLITELY_DEADLINE", waitMs: null });
+    expect(body).toMatch(/"detail":"[^}]*no end in sight/);
+    expect(body).not.toContain("Infinity");
+  }
+});
+
 it("answers 503 with Retry-After when a lane is full, when the proxy is full, and when it stops", async () => {
   await using site = await startOrigin();
   await using place = await startProxy(onLoopback({ minDelay: "1h", maxQueue: 1 }), { maxWaiting: 1 });

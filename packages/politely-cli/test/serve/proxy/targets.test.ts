@@ -7,7 +7,7 @@ import { curl, isSettled, raw, startProxy } from "./place.js";
 
 const PRIVATE = `0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1
   172.31.255.255 192.0.0.1 192.0.2.1 192.168.0.1 198.18.0.1 198.19.255.255 198.51.100.1 203.0.113.1 224.0.0.1 239.255.255.255 240.0.0.1
-  255.255.255.255 :: ::1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:7f00:1 ::ffff:10.0.0.1 ::ffff:a9fe:a9fe 64:ff9b::7f00:1 64:ff9b::10.0.0.1 64:ff9b:1::1
+  255.255.255.255 :: ::1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:7f00:1 ::ffff:10.0.0.1 ::ffff:a9fe:a9fe ::ffff:0:7f00:1 ::ffff:0:8.8.8.8 64:ff9b::7f00:1 64:ff9b::10.0.0.1 64:ff9b:1::1
   fe80::1 fe80::1%eth0 febf::1 fec0::1 fc00::1 fdff::1 ff02::1 2001:db8::1 2001::1 2002:7f00:1:: 100::1 0:0:0:0:0:0:0:1 localhost nonsense`;
 const PUBLIC = `1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.1 169.253.1.1 172.15.255.255 172.32.0.0
   192.0.1.1 192.167.1.1 192.169.0.1 198.17.255.255 198.20.0.0 223.255.255.255 2606:4700::1111 2a00:1450:4001::1 ::ffff:8.8.8.8 64:ff9b::808:808`;
@@ -73,6 +73,17 @@ it("refuses tunnels to private addresses, by number and by name, and to other po
   const other = await raw(place.port, "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n");
   expect(other).toMatch(/^HTTP\/1\.1 403 [\s\S]*got 22[\s\S]*--connect-ports/);
   expect(site.connectionCount).toBe(0);
+});
+
+it("refuses a private address at once, though its host is paused, and takes no turn for it", async () => {
+  await using place = await startProxy({ hosts: { "127.0.0.1": { rate: "1/s" } } }, { allowPrivate: false });
+  place.limiter.pause("127.0.0.1");
+  for (const target of ["http://127.0.0.1:9/", "/http://127.0.0.1:9/"]) {
+    const answer = await raw(place.port, `GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 403 [\s\S]*destination_ip_prohibited/);
+  }
+  expect(place.limiter.stats("127.0.0.1")?.asked ?? 0).toBe(0);
+  expect(place.requests).toEqual(["GET http://127.0.0.1:9 403", "GET http://127.0.0.1:9 403"]);
 });
 
 it("gives back what a refused name took, since the site has seen nothing", async () => {
