@@ -22,7 +22,7 @@ export const addServe: AddCommand = (program, io, done) => {
     .option("-p, --policy <file>", "limits, JSON or YAML (default: politely.json here, else known sites and 1/s)")
     .option("--host <address>", "where to listen; off this machine a token is needed", "127.0.0.1")
     .option("--port <n>", "API and page; 0 takes any that is free", "8787")
-    .option("--no-port", "no API on a port, only on --socket")
+    .option("--no-port", "no API on a port and no proxy, only --socket")
     .option("--proxy-port <n>", "the pacing proxy", "8788")
     .option("--no-proxy", "no proxy")
     .option("--connect-ports <list>", "ports that CONNECT may name, with commas between", "443")

@@ -10,17 +10,37 @@ export interface Caller {
  * They are bounded together with the permits that are held: each of them may become one.
  */
 export class Callers {
-  /** The service stops: nobody new is let in. */
-  isStopping = false;
   /** How many were turned away at the door, which the limiter never heard of. */
   turnedAwayCount = 0;
   readonly #waiting = new Set<Caller>();
+  readonly #stopping = new AbortController();
+  #elsewhere: () => number = () => 0;
 
   constructor(readonly most: number) {}
 
-  /** How many wait. */
+  /** Whether the service stops: nobody new is let in. */
+  get isStopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  /** Aborted once the service stops. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /** How many wait in `acquire`. */
   get size(): number {
     return this.#waiting.size;
+  }
+
+  /** How many wait in all, in the proxy too. */
+  get everywhere(): number {
+    return this.size + this.#elsewhere();
+  }
+
+  /** Says how many wait elsewhere, beside those who entered here. They have a bound of their own. */
+  countElsewhere(count: () => number): void {
+    this.#elsewhere = count;
   }
 
   enter(caller: Caller): void {
@@ -33,7 +53,7 @@ export class Callers {
 
   /** Lets nobody in any more, and dismisses those who wait. */
   stop(): void {
-    this.isStopping = true;
+    this.#stopping.abort();
     for (const caller of this.#waiting) caller.dismiss();
   }
 }

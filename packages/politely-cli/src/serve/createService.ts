@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type FastifyInstance, fastify } from "fastify";
+import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
 import type { PolicyInput } from "politely";
 import { machineTicker, type Ticker } from "../view/ticker.js";
 import type { ApiParts } from "./api/apiParts.js";
@@ -42,7 +42,7 @@ export interface ServiceOptions {
   readonly version?: string | undefined;
   /** Hears what went wrong inside, a line at a time. */
   readonly log: (line: string) => void;
-  /** Hears each request once it is answered. Default: nobody does. */
+  /** Hears each request once it is answered, or once its caller has gone: with status 499 where no answer had begun. Default: nobody does. */
   readonly onAnswered?: ((method: string, path: string, status: number, tookMs: number) => void) | undefined;
   /** Adds routes that need the token: the feed, the metrics. */
   readonly addData?: ((app: FastifyInstance, parts: ApiParts) => void) | undefined;
@@ -64,6 +64,8 @@ export interface Service {
 
 const BODY_BYTES = 65_536;
 const PART_MOST = 4_096;
+/** What the log says of a caller that went before its answer began. */
+const GONE_STATUS = 499;
 
 /** Makes the service: its routes over a limiter, ready to answer. */
 export async function createService(options: ServiceOptions): Promise<Service> {
@@ -142,7 +144,19 @@ function bareApp(log: (line: string) => void): FastifyInstance {
 }
 
 function tellAnswers(app: FastifyInstance, tell: NonNullable<ServiceOptions["onAnswered"]>): void {
+  const goneOf = new WeakMap<FastifyRequest, () => void>();
+  app.addHook("onRequest", (request, reply, done) => {
+    const onGone = (): void => {
+      tell(request.method, request.url, reply.raw.headersSent ? reply.statusCode : GONE_STATUS, reply.elapsedTime);
+    };
+    goneOf.set(request, onGone);
+    // Not the response: those behind another one on the same connection hear nothing of its end.
+    request.raw.socket.once("close", onGone);
+    done();
+  });
   app.addHook("onResponse", (request, reply, done) => {
+    const onGone = goneOf.get(request);
+    if (onGone !== undefined) request.raw.socket.off("close", onGone);
     tell(request.method, request.url, reply.statusCode, reply.elapsedTime);
     done();
   });

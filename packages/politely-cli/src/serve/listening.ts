@@ -16,7 +16,15 @@ export async function listenAt(server: Server, host: string, port: number): Prom
  */
 export async function listenOn(server: Server, path: string): Promise<void> {
   await clear(path);
-  await listening(server, path, () => server.listen({ path }));
+  await listening(server, path, () => {
+    // The socket is made before `listen` returns, and must never be there for others, not for a moment.
+    const mask = process.umask(0o177);
+    try {
+      server.listen({ path });
+    } finally {
+      process.umask(mask);
+    }
+  });
   chmodSync(path, 0o600);
 }
 

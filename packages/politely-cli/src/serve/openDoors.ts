@@ -68,6 +68,7 @@ export async function openDoors(options: DoorOptions, inside: Inside): Promise<D
       const made = proxyOf(options, inside, servers);
       addresses.push(`proxy at ${await listenAt(made.server, host, proxyPort)}`);
       proxy = made;
+      inside.service.callers.countElsewhere(() => made.waitingCount);
     }
   } catch (error) {
     await close(true);

@@ -80,8 +80,8 @@ async function serve(service: Service, { options, io, state, log }: Serving): Pr
 
 /** What is beside the API itself and needs the token as well. */
 function addData(app: FastifyInstance, parts: ApiParts): void {
-  const { limiter, book, isWritable } = parts;
-  feedRoutes(app, { limiter, policy: () => book.current(), isWritable, version });
+  const { limiter, book, isWritable, callers } = parts;
+  feedRoutes(app, { limiter, policy: () => book.current(), isWritable, version, stopping: callers.stopping });
   metricsRoutes(app, parts);
 }
 

@@ -8,7 +8,7 @@ import { isLoopback } from "./api/guard.js";
 export interface ServeFlags {
   readonly policy?: string;
   readonly host: string;
-  /** False with `--no-port`. */
+  /** False with `--no-port`, which takes the proxy away too. */
   readonly port: string | false;
   readonly proxyPort: string;
   /** False with `--no-proxy`. */
@@ -65,7 +65,7 @@ export function readServeFlags(flags: ServeFlags, io: Pick<Io, "env">): Omit<Ser
   return {
     host,
     port: flags.port === false ? undefined : countOption("--port", flags.port, PORTS),
-    proxyPort: flags.proxy ? countOption("--proxy-port", flags.proxyPort, PORTS) : undefined,
+    proxyPort: flags.proxy && flags.port !== false ? countOption("--proxy-port", flags.proxyPort, PORTS) : undefined,
     connectPorts: flags.connectPorts.split(",").map((port) => countOption("--connect-ports", port.trim(), PORTS)),
     socket,
     token,

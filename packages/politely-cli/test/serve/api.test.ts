@@ -67,6 +67,7 @@ it("tells a second release from a lapsed permit and from a foreign one", async (
     [404, "lapsed", expect.stringContaining("lapsed 12 s ago") as unknown],
     [404, "unknown", "The permit is not known here."],
   ]);
+  for (const { body } of answers) expect(body.errors).toEqual([{ field: "permit", message: body.detail }]);
   const renewed = await started.post("/v1/renew", { permit: lapsed });
   expect([renewed.status, renewed.body.code]).toEqual([404, "lapsed"]);
 });

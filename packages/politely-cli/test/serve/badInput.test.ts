@@ -45,6 +45,7 @@ it("names each field that is wrong, and takes nothing", async () => {
     ["/v1/release", { permit: "x", outcome: "success", status: 200 }, ["status"]],
     ["/v1/release", { permit: "x", headers: {} }, ["headers"]],
     ["/v1/release", { permit: "x", status: 200, headers: { a: {} } }, ["headers.a"]],
+    ["/v1/release", { permit: "x", status: 200, headers: { a: {}, b: null } }, ["headers.a", "headers.b"]],
     ["/v1/record", { domain: "x.org" }, ["outcome"]],
     ["/v1/record", { domain: "x.org", outcome: "unused" }, ["outcome"]],
     ["/v1/record", { domain: "x.org", outcome: "timeout", retryAfterMs: "5" }, ["retryAfterMs"]],
@@ -52,7 +53,7 @@ it("names each field that is wrong, and takes nothing", async () => {
   for (const [path, sent, fields] of cases) {
     const { status, body } = await started.post(path, sent);
     const errors = (body.errors ?? []) as { field: string }[];
-    const named = [...new Set(errors.map(({ field }) => field))];
+    const named = errors.map(({ field }) => field);
     expect([path, sent, status, named]).toEqual([path, sent, 422, fields]);
   }
   expect(started.limiter.stats("x.org")?.granted ?? 0).toBe(0);
@@ -62,7 +63,12 @@ it("names each field that is wrong, and takes nothing", async () => {
 it("answers 400 to what is no JSON, 415 to another media type, and poisons no prototype", async () => {
   await using started = await Started.with();
   for (const text of ["{", '{"domain":"x.org"', "undefined", "{'domain':1}", "\u0000", ""]) {
-    expect([text, (await started.post("/v1/check", text)).status]).toEqual([text, 400]);
+    const { status, body } = await started.post("/v1/check", text);
+    expect([text, status, body.errors]).toEqual([
+      text,
+      400,
+      [{ field: "body", message: expect.stringMatching(/^is (not JSON|empty)/) as unknown }],
+    ]);
   }
   for (const type of ["text/plain", "application/xml", "multipart/form-data; boundary=x", "", "application/json5"]) {
     const { status } = await started.post("/v1/check", "{}", { headers: { "content-type": type } });
@@ -89,6 +95,14 @@ async function pour(socket: Socket, total: number, wrap: (piece: Buffer) => Buff
   }
   return socket.bytesWritten - socket.writableLength;
 }
+
+it("says what a path has that cannot be decoded", async () => {
+  await using started = await Started.with();
+  const said = async (path: string) => (await started.get(path)).body.detail;
+  expect(await said("/v1/explain/%ff")).toContain("is not UTF-8");
+  expect(await said("/v1/explain/%fg")).toContain("two hexadecimal digits");
+  expect(await said("/v1/explain/a%2")).toContain("two hexadecimal digits");
+});
 
 it("cuts a body of 100 MB off early, whether its length is told or not", async () => {
   await using started = await Started.with();

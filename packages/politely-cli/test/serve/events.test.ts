@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { politely } from "politely";
 import { expect, it } from "vitest";
+import type { ServiceLimiter } from "../../src/serve/serviceLimiter.js";
 import { FakeTicker } from "../view/fakeIo.js";
 import { Started, until } from "./started.js";
 
@@ -55,6 +56,51 @@ it("refuses event types that do not exist, and more readers than it can bear", a
   expect([second.status, second.headers.get("retry-after")]).toEqual([503, "10"]);
   reader.leave();
   await reader.done;
+});
+
+it("keeps no place for readers that went while the store was asked, and lets no more in than there is room for", async () => {
+  const asked: (() => void)[] = [];
+  await using started = await Started.with({
+    maxReaders: 2,
+    wrap: (limiter) =>
+      Object.assign(Object.create(limiter) as ServiceLimiter, {
+        subscribe: limiter.subscribe.bind(limiter),
+        explain: async (target: string) => {
+          await new Promise<void>((resolve) => asked.push(resolve));
+          return limiter.explain(target);
+        },
+      }),
+  });
+  const question = "GET /v1/events?domain=a.org HTTP/1.1\r\nhost: localhost\r\n\r\n";
+  const gone = await Promise.all(Array.from({ length: 10 }, () => started.connect()));
+  for (const socket of gone) socket.write(question);
+  await until(() => asked.length === 10, "the store is asked");
+  for (const socket of gone) socket.resetAndDestroy();
+  await until(() => started.accepted.filter((socket) => socket.destroyed).length >= 10, "they have gone");
+  for (const answer of asked.splice(0)) answer();
+
+  const staying = await Promise.all(Array.from({ length: 5 }, () => started.connect()));
+  const begins = staying.map(async (socket) => {
+    socket.write(question);
+    const [chunk] = (await once(socket, "data")) as [Buffer];
+    return chunk.toString().slice(9, 12);
+  });
+  await until(() => asked.length === 5, "the store is asked again");
+  for (const answer of asked.splice(0)) answer();
+  expect((await Promise.all(begins)).sort()).toEqual(["200", "200", "503", "503", "503"]);
+
+  const [late] = staying.map((socket) => socket.destroy());
+  await until(
+    () => started.accepted.every((socket) => socket.destroyed || socket.remotePort !== late.localPort),
+    "gone",
+  );
+  const last = await started.connect();
+  last.write(question);
+  await until(() => asked.length === 1, "the store is asked for the last time");
+  started.service.dismiss();
+  asked[0]();
+  expect(((await once(last, "data")) as [Buffer])[0].toString().slice(9, 12)).toBe("503");
+  last.destroy();
 });
 
 it("listens to the limiter only while somebody reads, and sends a comment each 15 s", async () => {

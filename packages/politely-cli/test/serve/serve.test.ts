@@ -24,6 +24,8 @@ it("says where it is and what applies in one line, serves, and says at the end w
   expect((await fetch(`${serve.url}/v1/hosts?limit=1`)).status).toBe(200);
   expect((await fetch(`${serve.url}/v1/openapi.json`)).status).toBe(200);
   serve.child.kill("SIGINT");
+  // Two that come at once would be one.
+  await expect.poll(async () => (await fetch(`${serve.url}/healthz`)).status).toBe(503);
   serve.child.kill("SIGINT");
   expect(await serve.ended).toBe(0);
   expect(serve.stderr().split("\n")[1]).toMatch(
@@ -62,9 +64,9 @@ it("listens on a Unix socket for this user only, alone if it is to, and replaces
   using place = new Place();
   const path = join(place.path, "s.sock");
   for (let round = 0; round < 2; round++) {
-    await using serve = await startServe(place.path, ["--no-port", "--no-proxy", "--socket", "s.sock"]);
+    await using serve = await startServe(place.path, ["--no-port", "--socket", "s.sock"]);
     expect(serve.stderr()).toContain(`socket ${path}`);
-    expect(serve.url).toBe("");
+    expect([serve.url, serve.proxyUrl]).toEqual(["", ""]);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(await health(path)).toBe(200);
     const second = await startServe(place.path, ["--no-port", "--no-proxy", "--socket", "s.sock"]);
@@ -99,7 +101,7 @@ it("refuses what cannot work with one line and exit code 2, and begins nothing",
     [["--host", "0.0.0.0"], "callers must know a token"],
     [["--host", "::"], "callers must know a token"],
     [["--token", "short"], "8 to 512"],
-    [["--port", "70000"], "--port takes a whole number from 0 to 65535"],
+    [["--port", "70000"], "--port takes a whole number from 0 to 65,535"],
     [["--no-port"], "--no-port needs --socket"],
     [["--data", "a", "--share", "b"], "exclude each other"],
     [["--share", "mysql://u:secret@h/db"], "--share takes redis://…, postgres://…, dynamodb:TABLE or a file"],

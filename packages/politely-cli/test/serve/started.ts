@@ -5,12 +5,15 @@ import { type Limiter, type PolicyInput, politely } from "politely";
 import { createService, type Service, type ServiceOptions } from "../../src/serve/createService.js";
 import { type HttpServerOptions, httpServer } from "../../src/serve/httpServer.js";
 import { closeServer } from "../../src/serve/listening.js";
+import type { ServiceLimiter } from "../../src/serve/serviceLimiter.js";
 import { Contract } from "./contract.js";
 
 /** How a service of a test differs from the usual one. */
 export interface StartOptions extends Partial<Omit<ServiceOptions, "policy" | "state">> {
   readonly policy?: PolicyInput;
   readonly limiter?: Limiter;
+  /** What the service calls in place of the limiter itself. Default: the limiter. */
+  readonly wrap?: (limiter: Limiter) => ServiceLimiter;
   readonly server?: Partial<HttpServerOptions>;
 }
 
@@ -44,10 +47,16 @@ export class Started implements AsyncDisposable {
   }
 
   static async with(options: StartOptions = {}): Promise<Started> {
-    const { policy = { default: { rate: "1000/s", burst: 1000 } }, server: bounds, limiter: given, ...rest } = options;
+    const {
+      policy = { default: { rate: "1000/s", burst: 1000 } },
+      server: bounds,
+      limiter: given,
+      wrap,
+      ...rest
+    } = options;
     const limiter = given ?? politely(policy);
     const lines: string[] = [];
-    const state = { limiter, store: "memory" as const, isThere: async () => true };
+    const state = { limiter: wrap?.(limiter) ?? limiter, store: "memory" as const, isThere: async () => true };
     const service = await createService({ log: (line) => lines.push(line), ...rest, state, policy });
     const server = httpServer((request, response) => service.handle(request, response), {
       maxConnections: 1_000,

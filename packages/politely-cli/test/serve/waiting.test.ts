@@ -153,6 +153,25 @@ it("tells each caller of its grant in the order in which they came, higher prior
   expect(order).toEqual(["2", "0", "1"]);
 });
 
+it("has a line in the log of requests for a caller that went before its answer", async () => {
+  const told: string[] = [];
+  const [service, permit] = await taken({
+    onAnswered: (method, path, status) => told.push(`${method} ${path} ${status}`),
+  });
+  await using started = service;
+  told.length = 0;
+  const socket = await started.connect();
+  socket.write(acquire.repeat(2));
+  await until(() => started.service.callers.size === 2, "two wait");
+  socket.destroy();
+  await until(() => told.length === 2, "both are told");
+  await started.post("/v1/release", { permit });
+  expect(told).toEqual(["POST /v1/acquire 499", "POST /v1/acquire 499", "POST /v1/release 204"]);
+  for (const open of started.accepted) open.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(told).toHaveLength(3);
+});
+
 /** The same limiter, whose permits write down how they come back. */
 function spied(limiter: Limiter, outcomes: unknown[]): Limiter {
   return new Proxy(limiter, {

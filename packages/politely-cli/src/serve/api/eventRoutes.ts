@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import type { Callers } from "../callers.js";
 import type { ApiParts } from "./apiParts.js";
 import { stoppingProblem } from "./asProblem.js";
 import type { EventReaders } from "./eventReaders.js";
@@ -38,15 +39,14 @@ export function eventRoutes(app: FastifyInstance, parts: ApiParts, readers: Even
     },
   };
   app.get<{ Querystring: { domain?: string; type?: string } }>("/v1/events", { schema }, async (request, reply) => {
-    if (callers.isStopping) throw stoppingProblem();
-    if (readers.size >= readers.most) {
-      const detail = `${readers.most} callers read events already.`;
-      throw new ProblemError(503, detail, { code: "full", retryAfterMs: FULL_RETRY_MS });
-    }
+    checkRoom(callers, readers);
     const { domain: name, type } = request.query;
     const types = type === undefined ? undefined : typesOf(type);
     const key = name === undefined ? undefined : (await limiter.explain(name)).key;
+    // A store takes its time: the caller may have gone meanwhile, the last place too.
+    checkRoom(callers, readers);
     reply.hijack();
+    if (request.raw.socket.destroyed || reply.raw.destroyed) return;
     reply.raw.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
@@ -55,6 +55,12 @@ export function eventRoutes(app: FastifyInstance, parts: ApiParts, readers: Even
     reply.raw.flushHeaders();
     readers.add(reply.raw, { key, types });
   });
+}
+
+function checkRoom({ isStopping }: Callers, { size, most }: EventReaders): void {
+  if (isStopping) throw stoppingProblem();
+  if (size < most) return;
+  throw new ProblemError(503, `${most} callers read events already.`, { code: "full", retryAfterMs: FULL_RETRY_MS });
 }
 
 function typesOf(text: string): ReadonlySet<string> {

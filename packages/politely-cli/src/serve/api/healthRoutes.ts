@@ -17,7 +17,7 @@ export function healthRoutes(app: FastifyInstance, parts: ApiParts): void {
           {
             status: { type: "string", enum: ["ok"] },
             store: { type: "string", description: "Where state is: memory, sqlite, redis, postgres or dynamodb." },
-            waiting: count,
+            waiting: { ...count, description: "Callers that wait for a start, in the proxy too." },
             permits: count,
             uptimeMs: { type: "number", minimum: 0 },
           },
@@ -34,6 +34,6 @@ export function healthRoutes(app: FastifyInstance, parts: ApiParts): void {
       throw new ProblemError(503, detail, { code: "store", retryAfterMs: STOPPING_RETRY_MS });
     }
     const uptimeMs = Math.round(ticker.nowMs() - startedAtMs);
-    return { status: "ok", store, waiting: callers.size, permits: permits.size, uptimeMs };
+    return { status: "ok", store, waiting: callers.everywhere, permits: permits.size, uptimeMs };
   });
 }

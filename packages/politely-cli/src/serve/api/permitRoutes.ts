@@ -105,18 +105,19 @@ function addRelease(app: FastifyInstance, { permits }: ApiParts): void {
 }
 
 function endedProblem(end: PermitEnd): ProblemError {
+  const detail = endWords(end);
+  return new ProblemError(404, detail, { code: end.how, errors: [{ field: "permit", message: detail }] });
+}
+
+function endWords(end: PermitEnd): string {
   switch (end.how) {
     case "released":
-      return new ProblemError(404, `The permit was released already, ${durationText(end.agoMs)} ago.`, {
-        code: "released",
-      });
-    case "lapsed": {
-      const detail = `The permit lapsed ${durationText(end.agoMs)} ago: its place is free again. Renew it in time, or ask for a longer ttlMs.`;
-      return new ProblemError(404, detail, { code: "lapsed" });
-    }
+      return `The permit was released already, ${durationText(end.agoMs)} ago.`;
+    case "lapsed":
+      return `The permit lapsed ${durationText(end.agoMs)} ago: its place is free again. Renew it in time, or ask for a longer ttlMs.`;
     case "undelivered":
-      return new ProblemError(404, "The permit was given back: its caller had gone.", { code: "undelivered" });
+      return "The permit was given back: its caller had gone.";
     case "unknown":
-      return new ProblemError(404, "The permit is not known here.", { code: "unknown" });
+      return "The permit is not known here.";
   }
 }

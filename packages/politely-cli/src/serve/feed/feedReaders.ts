@@ -1,6 +1,7 @@
 import { PassThrough, type Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import { machineTicker, type Ticker } from "../../view/ticker.js";
 import type { HostFeed } from "./hostFeed.js";
-import type { HostRecord } from "./hostRecord.js";
 import { HOST_STATES, type HostRow } from "./row.js";
 
 /** What every reader is told first, beside the hosts. */
@@ -19,16 +20,24 @@ const MAX_ROWS = 2_000;
 const MAX_READERS = 64;
 /** Ticks without a word, after which a comment says that the line is alive: 15 s. */
 const QUIET_TICKS = 30;
+/** Ticks without taking anything, after which a reader is cut off: a minute. */
+const DEAF_TICKS = 120;
+/** Names that a reader may have to be told of beside the hosts that are kept. Beyond them it is cut off, and begins anew. */
+const MAX_UNTOLD = 20_000;
 /** Looks in a row that bring everything up to date: 20,000 hosts and some. */
 const MAX_LOOKS = 12;
 const BUFFER_BYTES = 1024 * 1024;
 
 interface Reader {
   readonly stream: PassThrough;
-  /** Hosts whose row it has not seen yet as it is now. A slow reader gets the newest row of each, never a longer list. */
-  readonly pending: Set<HostRecord>;
+  /** Names of hosts whose row it has not seen yet as it is now. A slow reader gets the newest row of each, never a longer list. */
+  readonly pending: Set<string>;
+  /** Names of hosts that are not kept any more, which it was not told yet. */
+  readonly gone: Set<string>;
   totals: string;
   quietTicks: number;
+  /** Ticks in a row in which it took nothing. */
+  deafTicks: number;
 }
 
 /** The first event of the feed. */
@@ -43,11 +52,13 @@ export interface FeedOpening extends FeedHello {
 /** Sends the feed to those who read it, as server-sent events. Nothing is looked at while nobody reads. */
 export class FeedReaders {
   readonly #readers = new Set<Reader>();
-  #timer: ReturnType<typeof setInterval> | undefined;
+  #stopTicking: (() => void) | undefined;
 
   constructor(
     readonly feed: HostFeed,
     readonly hello: FeedHello,
+    /** Default the machine's time. */
+    readonly ticker: Ticker = machineTicker,
   ) {}
 
   /** Whether one more may read. */
@@ -55,39 +66,42 @@ export class FeedReaders {
     return this.#readers.size < MAX_READERS;
   }
 
-  /** Begins a stream: hello with the 2,000 most interesting hosts, then changes. It ends by being destroyed, or with `close`. */
-  async join(): Promise<Readable> {
-    await this.refresh();
+  /**
+   * Begins a stream: hello with the 2,000 most interesting hosts as they were last looked at, then changes. It ends by being destroyed, with `close`, or
+   * because nobody reads it: what waits for a reader is bounded, and after a minute without a byte taken it is cut off.
+   */
+  join(): Readable {
     const stream = new PassThrough({ highWaterMark: BUFFER_BYTES });
     const rows = this.ranked();
-    const moment = this.feed.moment();
-    const first = rows.slice(0, MAX_ROWS).map((record) => record.row(moment));
     const totals = JSON.stringify(this.feed.totals());
-    const reader: Reader = { stream, pending: new Set(rows.slice(MAX_ROWS)), totals, quietTicks: 0 };
+    const pending = new Set(rows.slice(MAX_ROWS).map(({ domain }) => domain));
+    const reader: Reader = { stream, pending, gone: new Set(), totals, quietTicks: 0, deafTicks: 0 };
     const { hostCount } = this.feed;
-    const now = Math.round(moment.wallMs);
-    const opening: FeedOpening = { ...this.hello, now, hostCount, rows: first };
+    const now = Math.round(this.feed.moment().wallMs);
+    const opening: FeedOpening = { ...this.hello, now, hostCount, rows: rows.slice(0, MAX_ROWS) };
     stream.write(message("hello", JSON.stringify(opening)));
     stream.write(message("totals", totals));
     stream.once("close", () => this.#leave(reader));
     this.#readers.add(reader);
-    this.#timer ??= setInterval(() => void this.#tick(), TICK_MS).unref();
+    this.#stopTicking ??= this.ticker.every(TICK_MS, () => void this.#tick());
     return stream;
   }
 
-  /** Brings every row up to date, as far as that goes without waiting. */
+  /** Brings every row up to date, as far as that goes without waiting. Others have their turn between two looks. */
   async refresh(): Promise<void> {
     for (let looks = 0; looks < MAX_LOOKS; looks++) {
       await this.#look();
       if (!this.feed.hasMore) return;
+      await setImmediate();
     }
   }
 
-  /** All hosts, the most interesting first: by state, then those with the most waiting, the fastest, the latest. */
-  ranked(): HostRecord[] {
+  /** The rows of all hosts that fit, the most interesting first: by state, then those with the most waiting, the fastest, the latest. */
+  ranked(fits: (row: HostRow) => boolean = () => true): HostRow[] {
     const moment = this.feed.moment();
-    const rows = Array.from(this.feed.records(), (record) => ({ record, row: record.row(moment) }));
-    return rows.sort((a, b) => byInterest(a.row, b.row)).map(({ record }) => record);
+    return Array.from(this.feed.records(), (record) => record.row(moment))
+      .filter(fits)
+      .sort(byInterest);
   }
 
   /** Ends every stream. */
@@ -105,17 +119,35 @@ export class FeedReaders {
   /** Whoever looks, all readers hear of what was found. */
   async #look(): Promise<void> {
     const { changed, gone } = await this.feed.look();
-    for (const { pending, stream } of this.#readers) {
-      for (const record of changed) pending.add(record);
-      if (gone.length > 0) stream.write(message("gone", JSON.stringify({ domains: gone })));
+    const most = this.feed.hostCount + MAX_UNTOLD;
+    for (const reader of this.#readers) {
+      for (const { domain } of changed) {
+        reader.gone.delete(domain);
+        reader.pending.add(domain);
+      }
+      for (const domain of gone) {
+        reader.pending.delete(domain);
+        reader.gone.add(domain);
+      }
+      if (reader.pending.size + reader.gone.size > most) this.#cutOff(reader);
     }
   }
 
   #send(reader: Reader): void {
-    const { stream, pending } = reader;
+    const { stream, pending, gone } = reader;
     // Whoever does not keep up gets less often, and then what is newest.
-    if (stream.writableNeedDrain) return;
+    if (stream.writableNeedDrain) {
+      reader.deafTicks += 1;
+      if (reader.deafTicks >= DEAF_TICKS) this.#cutOff(reader);
+      return;
+    }
+    reader.deafTicks = 0;
     reader.quietTicks += 1;
+    if (gone.size > 0) {
+      stream.write(message("gone", JSON.stringify({ domains: [...gone] })));
+      gone.clear();
+      reader.quietTicks = 0;
+    }
     if (pending.size > 0) {
       stream.write(message("rows", `[${this.#rowsFor(pending)}]`));
       reader.quietTicks = 0;
@@ -131,16 +163,22 @@ export class FeedReaders {
     stream.write(": still here\n\n");
   }
 
-  #rowsFor(pending: Set<HostRecord>): string {
+  #rowsFor(pending: Set<string>): string {
     const moment = this.feed.moment();
     const texts: string[] = [];
-    for (const record of pending) {
+    for (const domain of pending) {
       if (texts.length >= MAX_ROWS) break;
-      pending.delete(record);
-      // Forgotten meanwhile: the reader was told that it is gone.
-      if (this.feed.record(record.domain) === record) texts.push(JSON.stringify(record.row(moment)));
+      pending.delete(domain);
+      // Forgotten since the last look: the next one tells.
+      const record = this.feed.record(domain);
+      if (record !== undefined) texts.push(JSON.stringify(record.row(moment)));
     }
     return texts.join(",");
+  }
+
+  #cutOff(reader: Reader): void {
+    reader.stream.destroy();
+    this.#leave(reader);
   }
 
   #leave(reader: Reader): void {
@@ -149,8 +187,8 @@ export class FeedReaders {
   }
 
   #stop(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#stopTicking?.();
+    this.#stopTicking = undefined;
   }
 }
 

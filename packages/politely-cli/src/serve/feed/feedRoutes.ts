@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { PolicyInput } from "politely";
+import { stoppingProblem } from "../api/asProblem.js";
 import { ProblemError } from "../api/problem.js";
 import type { ServiceLimiter } from "../serviceLimiter.js";
 import { FeedReaders } from "./feedReaders.js";
@@ -17,6 +18,8 @@ export interface FeedRoutesOptions {
   readonly isWritable: boolean;
   /** The version of the program, as the dashboard shows it. Default `""`. */
   readonly version?: string;
+  /** Aborted once the service stops: streams end, and no new ones begin. Default: never. */
+  readonly stopping?: AbortSignal;
   /** For tests. Default: the machine's. */
   readonly clock?: HostFeedOptions["clock"];
   /** How many hosts are kept. Default 20,000. */
@@ -30,7 +33,7 @@ export interface FeedRoutesOptions {
  * 503 when 64 read the feed already; for what is no host the limiter's `TypeError` is passed on.
  */
 export function feedRoutes(app: FastifyInstance, options: FeedRoutesOptions): void {
-  const { limiter, policy, isWritable, version = "", clock, maxHosts } = options;
+  const { limiter, policy, isWritable, version = "", stopping, clock, maxHosts } = options;
   const feed = new HostFeed({
     limiter,
     policy,
@@ -39,6 +42,7 @@ export function feedRoutes(app: FastifyInstance, options: FeedRoutesOptions): vo
   });
   const readers = new FeedReaders(feed, { version, isWritable, startedAt: Math.round(feed.moment().wallMs) });
 
+  stopping?.addEventListener("abort", () => readers.close(), { once: true });
   // Streams never end by themselves, and the app would wait for them.
   app.addHook("preClose", (done) => {
     readers.close();
@@ -48,25 +52,22 @@ export function feedRoutes(app: FastifyInstance, options: FeedRoutesOptions): vo
 
   app.get<{ Querystring: { q?: string; state?: HostState; limit: number } }>(
     "/v1/hosts",
-    { schema: hostsSchema },
+    { schema: hostsSchema, exposeHeadRoute: true },
     async ({ query: { q = "", state, limit } }) => {
       await readers.refresh();
-      const moment = feed.moment();
       const wanted = q.trim().toLowerCase();
-      const rows = readers
-        .ranked()
-        .map((record) => record.row(moment))
-        .filter((row) => row.domain.includes(wanted) && (state === undefined || row.state === state));
+      const rows = readers.ranked((row) => row.domain.includes(wanted) && (state === undefined || row.state === state));
       return { hostCount: feed.hostCount, matched: rows.length, rows: rows.slice(0, limit) };
     },
   );
 
-  app.get("/v1/feed", { schema: feedSchema }, async (_, reply) => {
-    if (!readers.hasRoom) {
-      const detail = "64 dashboards read the feed already. Close one, or try again later.";
-      throw new ProblemError(503, detail, { retryAfterMs: 10_000 });
-    }
-    const stream = await readers.join();
+  app.get("/v1/feed", { schema: feedSchema }, async (request, reply) => {
+    checkRoom(readers, stopping);
+    await readers.refresh();
+    // That takes a moment: the reader may have gone meanwhile, the last place too.
+    checkRoom(readers, stopping);
+    if (request.raw.socket.destroyed) return reply.hijack();
+    const stream = readers.join();
     return reply
       .header("content-type", "text/event-stream; charset=utf-8")
       .header("cache-control", "no-store")
@@ -74,12 +75,19 @@ export function feedRoutes(app: FastifyInstance, options: FeedRoutesOptions): vo
       .send(stream);
   });
 
-  app.get("/v1/timeline", { schema: timelineSchema }, async () => feed.timeline());
+  app.get("/v1/timeline", { schema: timelineSchema, exposeHeadRoute: true }, async () => feed.timeline());
   app.get<{ Params: { domain: string } }>(
     "/v1/timeline/:domain",
-    { schema: timelineSchema },
+    { schema: timelineSchema, exposeHeadRoute: true },
     async ({ params: { domain } }) => feed.timeline(await found(feed, limiter, domain)),
   );
+}
+
+function checkRoom({ hasRoom }: FeedReaders, stopping: AbortSignal | undefined): void {
+  if (stopping?.aborted === true) throw stoppingProblem();
+  if (hasRoom) return;
+  const detail = "64 dashboards read the feed already. Close one, or try again later.";
+  throw new ProblemError(503, detail, { code: "full", retryAfterMs: 10_000 });
 }
 
 /** The record of a host or URL. What is neither makes the limiter throw a `TypeError`. */

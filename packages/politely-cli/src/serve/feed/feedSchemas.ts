@@ -30,6 +30,7 @@ export const hostsSchema = {
   summary: "Hosts and how they stand, the most interesting first",
   querystring: {
     type: "object",
+    additionalProperties: false,
     properties: {
       q: { type: "string", maxLength: 253, description: "part of the host's name" },
       state: { type: "string", enum: HOST_STATES },

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { LimiterEvent, PolicyInput, Stats } from "politely";
 import type { ServiceLimiter } from "../serviceLimiter.js";
 import { DueTurns } from "./dueTurns.js";
@@ -30,6 +31,8 @@ export interface FeedChanges {
 /** So many hosts are counted anew in a look, and so many asked why they wait: at most 2,000 rows change in one. */
 const MAX_COUNTED = 1_800;
 const MAX_EXPLAINED = 200;
+/** Hosts that are looked at in one go; then others have their turn. */
+const IN_ONE_GO = 300;
 /** Counting all hosts at once, where one cannot be asked alone for less, may take this part of the time. */
 const COUNTING_SHARE = 1 / 20;
 
@@ -186,8 +189,8 @@ export class HostFeed {
     for (const record of await this.#explain()) looked.add(record);
     const moment = this.moment();
     const changed: HostRecord[] = [];
-    for (const record of looked) {
-      // It may have been forgotten while a store was asked.
+    for await (const record of unhurried(looked)) {
+      // It may have been forgotten while a store was asked, or others had their turn.
       if (this.#records.get(record.domain) !== record) continue;
       this.#sums.take(record);
       record.pace = this.#paceOf(record);
@@ -210,7 +213,7 @@ export class HostFeed {
     }
     for (const record of some) this.#changed.delete(record);
     const statsOf = some.length === 0 ? () => undefined : await this.#counter(some[0].domain);
-    for (const record of some) {
+    for await (const record of unhurried(some)) {
       if (this.#records.get(record.domain) !== record) continue;
       this.#sums.take(record);
       record.counted(statsOf(record.domain));
@@ -289,6 +292,15 @@ export class HostFeed {
     const { allowedPerSecond } = this.#sums;
     if (allowedPerSecond === null || globalPerSecond === null) return allowedPerSecond ?? globalPerSecond;
     return Math.min(allowedPerSecond, globalPerSecond);
+  }
+}
+
+/** Gives all of them, and lets others have their turn now and then. */
+async function* unhurried<T>(all: Iterable<T>): AsyncIterable<T> {
+  let given = 0;
+  for (const one of all) {
+    yield one;
+    if (++given % IN_ONE_GO === 0) await setImmediate();
   }
 }
 

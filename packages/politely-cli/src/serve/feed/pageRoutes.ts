@@ -47,7 +47,7 @@ export function pageRoutes(app: FastifyInstance, options: PageRoutesOptions = {}
   const index = new URL("index.html", folder);
   const isBuilt = existsSync(index);
   const html = isBuilt ? readFileSync(index) : UNBUILT;
-  app.get("/", async (_, reply) =>
+  app.get("/", { exposeHeadRoute: true }, async (_, reply) =>
     reply
       .code(isBuilt ? 200 : 503)
       .headers({ ...SAFE, "cache-control": "no-cache" })
@@ -60,7 +60,7 @@ export function pageRoutes(app: FastifyInstance, options: PageRoutesOptions = {}
     const type = TYPES[extname(name)];
     if (type === undefined) continue;
     const content = readFileSync(new URL(name, assets));
-    app.get(`/assets/${name}`, async (_, reply) =>
+    app.get(`/assets/${name}`, { exposeHeadRoute: true }, async (_, reply) =>
       reply
         .headers({ ...SAFE, "cache-control": "public, max-age=31536000, immutable" })
         .type(type)

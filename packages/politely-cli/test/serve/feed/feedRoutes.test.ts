@@ -2,6 +2,7 @@ import { politely } from "politely";
 import { describe, expect, it } from "vitest";
 import { readEvents, type ServerEvent } from "../../../page/src/state/sse.js";
 import { feedRoutes } from "../../../src/serve/feed/feedRoutes.js";
+import { pageRoutes } from "../../../src/serve/feed/pageRoutes.js";
 import type { HostRow } from "../../../src/serve/feed/row.js";
 import { Started } from "../started.js";
 
@@ -13,6 +14,7 @@ function start(): Promise<Started> {
     limiter: politely(policy),
     addData: (app, { limiter, book, isWritable }) =>
       feedRoutes(app, { limiter, policy: () => book.current(), isWritable, version: "1.2.3" }),
+    addPage: pageRoutes,
   });
 }
 
@@ -98,6 +100,16 @@ describe("hosts and timelines", () => {
     });
     expect((await service.get("/v1/hosts?limit=0")).status).toBe(422);
     expect((await service.get("/v1/hosts?state=happy")).status).toBe(422);
+    expect((await service.get("/v1/hosts?stat=idle")).body.errors).toMatchObject([{ field: "stat" }]);
+  });
+
+  it("take HEAD where they take GET", async () => {
+    await using service = await start();
+    service.limiter.record("a.example", "success");
+    for (const path of ["/", "/v1/hosts", "/v1/timeline", "/v1/timeline/a.example"]) {
+      const [{ status }, head] = [await fetch(service.url + path), await service.call("HEAD", path)];
+      expect([path, head.status, head.text]).toEqual([path, status, ""]);
+    }
   });
 
   it("answer the seconds of a host, by name or URL, and of all hosts", async () => {

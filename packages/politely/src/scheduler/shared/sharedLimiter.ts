@@ -1,5 +1,5 @@
 import type { SetOperation } from "../../core/shared/operation.js";
-import { ClosedError, StoreError } from "../../errors.js";
+import { ClosedError, DeadlineError, StoreError } from "../../errors.js";
 import type { Cause, Explanation, FleetStats, LimiterEvent, Stats } from "../../observe/types.js";
 import type { PolicyInput } from "../../policy/types.js";
 import type { SharedPermit as PublicPermit, SharedLimiter, StatsOptions } from "../../sharedTypes.js";
@@ -46,7 +46,19 @@ export class StoreLimiter implements SharedLimiter {
   constructor(readonly parts: SharedParts) {}
 
   acquire(target: Target, options?: AcquireOptions): Promise<PublicPermit> {
+    if (options !== undefined && isNoWait(options)) return this.#acquireNow(target, options);
     return this.parts.front.acquire(target, options) as Promise<PublicPermit>;
+  }
+
+  /** With a `maxWait` of 0. Asking the store takes a moment, which is no wait. */
+  async #acquireNow(target: Target, options: AcquireOptions): Promise<PublicPermit> {
+    checkOptions(options);
+    const { signal, cost } = options;
+    signal?.throwIfAborted();
+    const permit = await this.tryAcquire(target, cost === undefined ? {} : { cost });
+    if (permit !== undefined) return permit;
+    const { key, waitMs, causes } = await this.explain(target);
+    throw new DeadlineError(key, waitMs, causes[0]?.message ?? "others are ahead", 0);
   }
 
   async tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Promise<PublicPermit | undefined> {
@@ -286,4 +298,9 @@ function isOwn({ limit, scope }: Cause): boolean {
 function isHeld(engine: Engine, demand: Demand, nowUs: number): boolean {
   if (engine.queue.pausedUntilUs > nowUs) return true;
   return demand.slots.some((slot) => engine.ledger.readyAt(slot, ONE, nowUs) > nowUs);
+}
+
+/** Whether nothing may be waited for, in any of the ways to write it. */
+function isNoWait({ maxWait }: AcquireOptions): boolean {
+  return maxWait === 0 || (typeof maxWait === "string" && Number.parseFloat(maxWait) === 0);
 }
