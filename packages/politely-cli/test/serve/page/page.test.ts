@@ -37,8 +37,10 @@ describe("the list", () => {
     await row(look, "paused.example").getByText("Paused", { exact: true }).waitFor();
     await row(look, "fast.example").getByText("Flowing", { exact: true }).waitFor();
     const waiting = row(look, "waiting.example");
-    expect(await waiting.innerText()).toMatch(/Waiting[\s\S]*of 0\.1\/s[\s\S]*3[\s\S]*in \d+ s/);
-    expect(await row(look, "cooling.example").innerText()).toMatch(/in 9 min \d+ s/);
+    await expect
+      .poll(() => waiting.innerText(), { timeout: 5_000 })
+      .toMatch(/Waiting[\s\S]*of 0\.1\/s[\s\S]*3[\s\S]*in \d+ s/);
+    await expect.poll(() => row(look, "cooling.example").innerText(), { timeout: 5_000 }).toMatch(/in 9 min \d+ s/);
     expect(await look.page.getByRole("grid").getAttribute("aria-rowcount")).toBe("5");
     expect([look.problems, look.foreign]).toEqual([[], []]);
   });
