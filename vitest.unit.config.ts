@@ -19,6 +19,8 @@ export default defineConfig({
       "packages/politely/test/architecture.test.ts",
       // Real sockets.
       "packages/politely/test/testing/virtualOriginListen.test.ts",
+      // Real connections; hours of starts and outages in virtual time.
+      "packages/politely/test/shared/{truthRedis,forgiven,outageTold,outageMemory,batch}.test.ts",
       // Asks promtool.
       "packages/politely/test/observe/exporters/promtool.test.ts",
       // Real timers, millions of rows, a hundred thousand waiters.

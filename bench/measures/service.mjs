@@ -15,7 +15,8 @@ const POLICY = {
   hosts: {
     "fast.example": { rate: "1000000/s", burst: 1_000 },
     "slow.example": { rate: "1/h" },
-    "steady.example": { rate: "1000/s" },
+    // What a late wake-up leaves is used by the next: 20 ms of the rate.
+    "steady.example": { rate: "1000/s", burst: 20 },
   },
 };
 

@@ -117,8 +117,9 @@ describe("a lease among clients that do not know the time well", () => {
   const stated: Readonly<Record<string, number>> = { a: 0, b: second / 10, c: 1.1 * second };
 
   it("never has two who believe in it, however far behind each of them is", () => {
-    let handedOn = 0;
+    let [handedOn, games] = [0, 0];
     const play = (asks: readonly Ask[]): void => {
+      games += 1;
       const lease = new LeasePlace();
       let trueUs = lease.nowUs;
       let believer = { holder: "", untilUs: 0 };
@@ -138,7 +139,8 @@ describe("a lease among clients that do not know the time well", () => {
       }
     };
     fc.assert(fc.property(fc.array(anyAsk, { minLength: 2, maxLength: 60 }), play), seeded(500));
-    expect(handedOn).toBeGreaterThan(500);
+    // A game in which nobody follows anybody shows nothing.
+    expect(handedOn).toBeGreaterThan(games / 2);
   });
 
   it("is free once its life and what both did not know have passed, however often somebody asks before", () => {
