@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import { PolicyError } from "politely";
 import { sqliteStore } from "politely/sqlite";
 import { UsageError } from "../errors.js";
@@ -20,6 +21,8 @@ import { StagedList } from "./stagedList.js";
 import { Worker } from "./worker.js";
 
 const LEASE_MS = 30_000;
+/** Beyond this, memory is worth more than a tenth of the pace: what is garbage is looked for sooner. */
+const LONG_LIST = 20_000;
 /** Clients try again with growing pauses: others may find a store that is back so much later. */
 const LATE_MS = 10_000;
 
@@ -36,6 +39,7 @@ export async function runGet(options: GetOptions, io: Io, observer: GetObserver)
     throw new UsageError("no URLs. Name some, or a file with one a line, or - for stdin.");
   }
   const list = await StagedList.read(readUrls(options.args, io));
+  if (list.count > LONG_LIST) setFlagsFromString("--heap-growing-percent=40");
   try {
     if (list.count === 0 && options.share === undefined) throw new UsageError("the list has no URLs.");
     const folder = openFolder(resolve(io.cwd, options.out));
