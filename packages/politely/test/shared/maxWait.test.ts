@@ -28,3 +28,10 @@ it("grants what need not wait with a maxWait of 0, refuses the rest at once, and
     "no",
   );
 });
+
+it("rejects a maxWait that is none, also one that begins with 0", async () => {
+  const limiter = new Fleet().add({ rate: "1/s" });
+  for (const maxWait of ["0 apples", "0"]) {
+    await expect(limiter.acquire("x.org", { maxWait: maxWait as "0s" })).rejects.toThrow(/maxWait/);
+  }
+});

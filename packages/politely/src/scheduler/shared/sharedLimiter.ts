@@ -46,13 +46,15 @@ export class StoreLimiter implements SharedLimiter {
   constructor(readonly parts: SharedParts) {}
 
   acquire(target: Target, options?: AcquireOptions): Promise<PublicPermit> {
-    if (options !== undefined && isNoWait(options)) return this.#acquireNow(target, options);
+    if (options?.maxWait !== undefined) return this.#acquireWithin(options.maxWait, target, options);
     return this.parts.front.acquire(target, options) as Promise<PublicPermit>;
   }
 
-  /** With a `maxWait` of 0. Asking the store takes a moment, which is no wait. */
-  async #acquireNow(target: Target, options: AcquireOptions): Promise<PublicPermit> {
+  /** With a `maxWait` of 0 the store is asked once: that takes a moment, which is no wait. */
+  async #acquireWithin(maxWait: Duration, target: Target, options: AcquireOptions): Promise<PublicPermit> {
     checkOptions(options);
+    const { front, engine } = this.parts;
+    if (engine.options.readMaxWait(maxWait) > 0) return front.acquire(target, options) as Promise<PublicPermit>;
     const { signal, cost } = options;
     signal?.throwIfAborted();
     const permit = await this.tryAcquire(target, cost === undefined ? {} : { cost });
@@ -298,9 +300,4 @@ function isOwn({ limit, scope }: Cause): boolean {
 function isHeld(engine: Engine, demand: Demand, nowUs: number): boolean {
   if (engine.queue.pausedUntilUs > nowUs) return true;
   return demand.slots.some((slot) => engine.ledger.readyAt(slot, ONE, nowUs) > nowUs);
-}
-
-/** Whether nothing may be waited for, in any of the ways to write it. */
-function isNoWait({ maxWait }: AcquireOptions): boolean {
-  return maxWait === 0 || (typeof maxWait === "string" && Number.parseFloat(maxWait) === 0);
 }
