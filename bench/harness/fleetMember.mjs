@@ -1,10 +1,11 @@
 // @ts-check
-// One of several processes that share a limit: it asks for starts without a pause until it is told to stop, and then says what it got.
+// One of several processes that share a limit: it asks for starts without a pause until it is told to stop, and then says what it got,
+// and what that took once everybody was in line.
 import { once } from "node:events";
 import { cpuUs, pauseMs } from "./timing.mjs";
 
 /** @typedef {{ kind: string; address: Record<string, string>; rate: { count: number; per: number }; batch: boolean; callers: number; name: string }} Setup */
-/** @typedef {{ startsUs: number[]; machineUs: number[]; calls: number; cpuUs: number }} Account */
+/** @typedef {{ startsUs: number[]; machineUs: number[]; calls: number; callsFor: number; cpuUs: number }} Account */
 /** @typedef {{ store: import("politely").Store; close(): unknown }} Opened */
 
 /** @type {Record<string, (address: Record<string, string>) => Promise<Opened>>} */
@@ -61,7 +62,7 @@ async function take(setup) {
   const limiter = politely({ default: { rate } }, { store: counted, batch, name, outage: "closed" });
   const stop = new AbortController();
   /** @type {Account} */
-  const account = { startsUs: [], machineUs: [], calls: 0, cpuUs: 0 };
+  const account = { startsUs: [], machineUs: [], calls: 0, callsFor: 0, cpuUs: 0 };
   const caller = async () => {
     while (!stop.signal.aborted) {
       const permit = await limiter.acquire("bench.test", { signal: stop.signal }).catch(() => undefined);
@@ -79,12 +80,14 @@ async function take(setup) {
   await limiter.check("bench.test");
   process.send?.("ready");
   await once(process, "message");
-  const [cpuAtStart, callsAtStart] = [cpuUs(), calls];
   const work = Array.from({ length: callers }, () => caller());
+  await once(process, "message");
+  const [cpuAtStart, callsAtStart, startsAtStart] = [cpuUs(), calls, account.startsUs.length];
   await once(process, "message");
   stop.abort();
   account.cpuUs = cpuUs() - cpuAtStart;
   account.calls = calls - callsAtStart;
+  account.callsFor = account.startsUs.length - startsAtStart;
   await Promise.all(work);
   await limiter.close();
   await opened.close();

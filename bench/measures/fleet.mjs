@@ -85,7 +85,7 @@ export const fleet = {
       // As many as are needed to have somebody waiting in each process all the time.
       const callers = Math.max(2, Math.ceil(count / 50));
       const setup = { kind, address: server.address, rate, batch, callers, name: "fleet" };
-      const accounts = await runFleet(setup, processes, WARM_UP_MS + seconds * 1000);
+      const accounts = await runFleet(setup, processes, seconds * 1000);
       return judge(accounts, count, seconds);
     } finally {
       await server.stop();
@@ -138,7 +138,7 @@ async function warmDynamodb(endpoint) {
 }
 
 /**
- * Lets all begin at once, and ends them after `ms`.
+ * Lets all begin at once, warm up, and ends them `ms` later.
  *
  * @param {object} setup
  * @param {number} processes
@@ -155,6 +155,8 @@ async function runFleet(setup, processes, ms) {
       }),
     );
     for (const member of members) member.send("go");
+    await pauseMs(WARM_UP_MS);
+    for (const member of members) member.send("count");
     await pauseMs(ms);
     const accounts = members.map(heard);
     for (const member of members) member.send("stop");
@@ -187,8 +189,8 @@ function judge(accounts, count, seconds) {
     sharePercent,
     extra: extraStarts(all, gapUs),
     mostPercent: (100 * mostInASecond(sorted(accounts.flatMap(({ machineUs }) => machineUs)))) / count,
-    callsPerStart: calls / all.length,
-    cpuPercent: cpuUs / 10 / (WARM_UP_MS + seconds * 1000),
+    callsPerStart: calls / accounts.reduce((sum, { callsFor }) => sum + callsFor, 0),
+    cpuPercent: cpuUs / 10 / (seconds * 1000),
   };
 }
 

@@ -23,6 +23,8 @@ export interface KeyState {
   token: number;
   /** The longest gap that a process has kept here beyond its rule: how long the last start matters to somebody. */
   slowUs: number;
+  /** How long a place is held, by those given back lately; 0: not known. */
+  heldUs: number;
   pausedUntilUs: number;
   cooldown: CooldownState | undefined;
   /** The place of the one request that went first after a hold; empty when none is out. */
@@ -104,6 +106,7 @@ export function freshKey(nowUs: number): KeyState {
     throttled: 0,
     token: 0,
     slowUs: 0,
+    heldUs: 0,
     pausedUntilUs: NEVER_US,
     cooldown: undefined,
     probe: "",

@@ -24,8 +24,15 @@ export interface Block {
   readonly because: string;
 }
 
-/** Told of everything that does not allow a start at once, and why: what was answered, or whose limit it is. */
-type Tell = (kind: StopKind, atUs: number, isEvent: boolean, why: string | SharedRule, window?: number) => void;
+/** Stands for a wait whose end is no event. */
+const NO_EVENT = -1;
+
+/**
+ * Told of everything that does not allow a start at once, and why: what was answered, or whose limit it is.
+ *
+ * `paceUs` is set where an event may end it sooner or put it off: the time that is expected between two starts here, or 0 when nobody knows.
+ */
+type Tell = (kind: StopKind, atUs: number, paceUs: number, why: string | SharedRule, window?: number) => void;
 
 /**
  * What lets a start at this key wait longest, when so many others go first; undefined when nothing does.
@@ -58,27 +65,36 @@ export function blocksAt(state: KeyState, key: TakeKey, nowUs: number): Block[] 
 }
 
 function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, found: (block: Block) => void): void {
-  const pollUs = pollAfter(state, nowUs);
-  const tell: Tell = (kind, atUs, isEvent, why, window = 0) => {
+  const tell: Tell = (kind, atUs, paceUs, why, window = 0) => {
     if (atUs <= nowUs) return;
-    const againUs = isEvent ? Math.min(atUs, nowUs + pollUs) + ahead * pollUs : atUs;
+    const isEvent = paceUs !== NO_EVENT;
+    const againUs = isEvent ? lookAgainAt(state, atUs, paceUs, nowUs, ahead) : atUs;
     found({ kind, atUs, againUs, isEvent, because: typeof why === "string" ? why : limitNumbers(why, kind, window) });
   };
   const { cooldown, headroom } = state;
   const { fromAnswer } = key.rule;
   const isPending = fromAnswer && state.places.length > 0;
-  if (state.pausedUntilUs > nowUs) tell("pause", state.pausedUntilUs, true, String(state.pausedUntilUs));
+  const answerUs = isPending ? answerAfter(state) : NO_EVENT;
+  if (state.pausedUntilUs > nowUs) tell("pause", state.pausedUntilUs, 0, String(state.pausedUntilUs));
   if (cooldown !== undefined) {
     const readyUs = cooldownReadyAt(cooldown, key.rule.gapUs);
-    if (cooldown.probe === "out") tell("probe", readyUs, true, cooldown.because);
-    else tell("cooldown", afterHold(readyUs, state, key, nowUs, ahead), false, cooldown.because);
+    if (cooldown.probe === "out") tell("probe", readyUs, 0, cooldown.because);
+    else tell("cooldown", afterHold(readyUs, state, key, nowUs, ahead), NO_EVENT, cooldown.because);
   }
   if (headroom !== undefined && headroom.untilUs > nowUs) {
     const spacedUs = headroom.gapUs > 0 ? spacedAt(state, headroom.gapUs, fromAnswer, nowUs, ahead) : nowUs;
     const endUs = afterHold(headroom.untilUs, state, key, nowUs, ahead);
-    tell("headers", Math.min(endUs, Math.max(headroom.holdUntilUs, spacedUs)), isPending, headroom.because);
+    tell(
+      "headers",
+      Math.min(endUs, Math.max(headroom.holdUntilUs, spacedUs)),
+      paceAfter(answerUs, headroom.gapUs),
+      headroom.because,
+    );
   }
-  if (key.slowUs > 0) tell("minDelay", spacedAt(state, key.slowUs, fromAnswer, nowUs, ahead), isPending, "");
+  if (key.slowUs > 0) {
+    const atUs = spacedAt(state, key.slowUs, fromAnswer, nowUs, ahead);
+    tell("minDelay", atUs, paceAfter(answerUs, key.slowUs), "");
+  }
   for (const track of state.tracks) {
     // Another policy stops nobody for longer than it lives.
     const isOther = track.ruleId !== key.ruleId;
@@ -92,13 +108,17 @@ function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number,
   const { places } = state;
   const isPending = rule.fromAnswer && places.length > 0;
   const freeUs = places.length === 0 ? nowUs : firstFreeUs(state);
-  if (rule.gapUs > 0) tell("minDelay", spacedAt(state, rule.gapUs, rule.fromAnswer, nowUs, ahead), isPending, rule);
+  const answerUs = answerAfter(state);
+  if (rule.gapUs > 0) {
+    const atUs = spacedAt(state, rule.gapUs, rule.fromAnswer, nowUs, ahead);
+    tell("minDelay", atUs, isPending ? answerUs + rule.gapUs : NO_EVENT, rule);
+  }
   if (rule.rateCount > 0) {
     // From now on: a bucket that was idle has saved up no more than its burst for those ahead.
     const fromUs = Math.max(nowUs, track.owedUs);
     const owed = rateOwedAt(rule.rateCount, track.owed, track.owedUs, fromUs);
     const room = (rule.burst - key.cost.rate - ahead) * rule.ratePerUs;
-    tell("rate", rateReadyAt(rule.rateCount, owed, fromUs, room), false, rule);
+    tell("rate", rateReadyAt(rule.rateCount, owed, fromUs, room), NO_EVENT, rule);
   }
   const pending = rule.fromAnswer ? unitsInFlight(state) : 0;
   windowsOf(rule.windows).forEach((window, index) => {
@@ -106,16 +126,19 @@ function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number,
     const rounds = wanted > window.count ? Math.ceil(wanted / window.count) - 1 : 0;
     const units = wanted - rounds * window.count;
     const atUs = windowReadyAt(track.logs[index], 0, window, nowUs, units, pending);
-    if (atUs === Number.POSITIVE_INFINITY) tell("window", freeUs + window.perUs * (1 + rounds), true, rule, index);
-    else tell("window", atUs + rounds * window.perUs, false, rule, index);
+    if (atUs !== Number.POSITIVE_INFINITY) tell("window", atUs + rounds * window.perUs, NO_EVENT, rule, index);
+    else {
+      const paceUs = Math.ceil((answerUs + window.perUs) / window.count);
+      tell("window", freeUs + window.perUs * (1 + rounds), paceUs, rule, index);
+    }
   });
   if (rule.quota > 0) {
     turnPage(track, key, nowUs);
     const isSpent = track.quotaUsed + key.cost.quota + ahead > rule.quota;
-    if (isSpent) tell("quota", afterHold(track.quotaUntilUs, state, key, nowUs, ahead), false, rule);
+    if (isSpent) tell("quota", afterHold(track.quotaUntilUs, state, key, nowUs, ahead), NO_EVENT, rule);
   }
   if (rule.concurrency > 0 && places.length + ahead >= rule.concurrency) {
-    tell("concurrency", Math.max(freeUs, nowUs + 1), true, rule);
+    tell("concurrency", Math.max(freeUs, nowUs + 1), Math.ceil(answerUs / rule.concurrency), rule);
   }
 }
 
@@ -155,7 +178,22 @@ function firstFreeUs(state: KeyState): number {
   return atUs;
 }
 
-/** Looks become rarer the longer nothing has started, so that a long wait is cheap and a short one sharp. */
-function pollAfter(state: KeyState, nowUs: number): number {
-  return Math.max(POLL_LEAST_US, Math.min(POLL_MOST_US, Math.ceil((nowUs - state.lastUs) / 8)));
+/** How long after its start a request is likely to be answered: as others were lately, and a little later. */
+function answerAfter({ heldUs }: KeyState): number {
+  return heldUs + Math.min(POLL_MOST_US, Math.ceil(heldUs / 16));
+}
+
+function paceAfter(answerUs: number, gapUs: number): number {
+  return answerUs === NO_EVENT ? NO_EVENT : answerUs + gapUs;
+}
+
+/**
+ * When to look again at something that an event ends, with so many in front.
+ *
+ * The first looks when the event is likely, and then ever more rarely the longer nothing has started, so that a long wait is
+ * cheap and a short one sharp. Each of the others comes one start later than the one before it: not all look for the same event.
+ */
+function lookAgainAt({ lastUs }: KeyState, atUs: number, paceUs: number, nowUs: number, ahead: number): number {
+  const pollUs = Math.max(POLL_LEAST_US, Math.min(POLL_MOST_US, Math.ceil((nowUs - lastUs) / 8)));
+  return Math.min(atUs, Math.max(nowUs + pollUs, lastUs + paceUs)) + ahead * Math.max(pollUs, paceUs);
 }

@@ -20,12 +20,24 @@ export function settle(states: readonly KeyState[], operation: SettleOperation, 
       // Time may have stood still since it was granted ahead: it is not answered before it started.
       const answeredUs = Math.max(nowUs, Math.min(operation.startedUs, state.lastUs));
       endPlace(state, heldAt, answeredUs, operation.isUnused ? undefined : key.windowUnits);
+      if (!operation.isUnused) state.heldUs = heldAfter(state.heldUs, answeredUs - operation.startedUs);
     }
     const step = hear(state, key, operation, laterUnits, nowUs);
     steps.push(step);
     cooldownUs.push(step > 0 ? Math.max(0, (state.cooldown?.untilUs ?? nowUs) - nowUs) : 0);
   });
   return { nowUs, cooldownUs, steps };
+}
+
+/**
+ * How long places are likely to be held, after one more was held for `us`.
+ *
+ * It falls fast and rises slowly: whoever looks too soon asks once more, whoever looks too late leaves a place empty. So a
+ * few that took very long change little.
+ */
+function heldAfter(knownUs: number, us: number): number {
+  if (knownUs === 0 || us <= 0) return Math.max(1, us);
+  return us < knownUs ? Math.ceil((knownUs + us) / 2) : knownUs + Math.ceil(Math.min(us - knownUs, knownUs) / 4);
 }
 
 /** Gives back what a start took, or each of several that were never sent; and these do not count as starts. */

@@ -20,6 +20,7 @@ export function stateText(state: KeyState): string {
       state.throttled,
       state.token,
       state.slowUs,
+      state.heldUs,
     ],
     state.pausedUntilUs,
     cooldown === undefined ? 0 : cooldownList(cooldown),
@@ -59,7 +60,7 @@ export function readState(text: string, key: string): KeyState {
 
 type Version1 = readonly [
   number,
-  readonly [number, number, number, number, number, number, number, number],
+  readonly [number, number, number, number, number, number, number, number, number?],
   number,
   CooldownList | 0,
   string,
@@ -73,8 +74,9 @@ type Version1 = readonly [
 
 function readVersion1(list: Version1): KeyState {
   const [, numbers, pausedUntilUs, cooldown, probe, headroom, tracks, places, line, members, memos] = list;
-  const [seenUs, lastUs, answeredUs, units, starts, throttled, token, slowUs] = numbers;
-  if (numbers.length !== 8 || ![...numbers, pausedUntilUs].every(Number.isFinite)) {
+  // The last one came later than the others.
+  const [seenUs, lastUs, answeredUs, units, starts, throttled, token, slowUs, heldUs = 0] = numbers;
+  if (numbers.length < 8 || numbers.length > 9 || ![...numbers, pausedUntilUs].every(Number.isFinite)) {
     throw new TypeError("a number is missing");
   }
   return {
@@ -86,6 +88,7 @@ function readVersion1(list: Version1): KeyState {
     throttled,
     token,
     slowUs,
+    heldUs,
     pausedUntilUs,
     cooldown: cooldown === 0 ? undefined : readCooldown(cooldown),
     probe,

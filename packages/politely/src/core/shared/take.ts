@@ -91,7 +91,7 @@ function mayStart(states: readonly KeyState[], operation: TakeOperation, taken: 
   const isTurn = operation.turnUs > 0 && operation.turnUs <= limitUs;
   if (taken === 0 && obstacle === undefined && isUnclaimed(states, nowUs)) return true;
   const sinceUs = waitsSince(operation, nowUs);
-  const ahead = isTurn ? seniorsIn(sinceUs - SENIOR_US, nowUs) : aheadIn(sinceUs, nowUs);
+  const ahead = isTurn ? seniorsIn(sinceUs - SENIOR_US, nowUs) : aheadIn(operation, sinceUs, nowUs);
   return isWithin(obstacleOf(states, operation, nowUs, ahead), limitUs);
 }
 
@@ -113,11 +113,14 @@ function waitsSince({ joinedUs }: TakeOperation, nowUs: number): number {
   return joinedUs === 0 ? nowUs : Math.min(joinedUs, nowUs);
 }
 
-/** Counts those in the line of a key who came before `sinceUs` and may still take their turn. */
-function aheadIn(sinceUs: number, nowUs: number): (state: KeyState) => number {
+/** Counts those in the line of a key who came before an asker and may still take their turn. Of two who wait since one instant, one is before the other. */
+function aheadIn(asker: TakeOperation, sinceUs: number, nowUs: number): (state: KeyState) => number {
   return ({ line }) => {
     let ahead = 0;
-    for (const { joinedUs, turnUs } of line) if (joinedUs <= sinceUs && turnUs + UNCLAIMED_US > nowUs) ahead += 1;
+    for (const { name, joinedUs, turnUs } of line) {
+      const isBefore = joinedUs < sinceUs || (joinedUs === sinceUs && (asker.joinedUs === 0 || name < asker.ticket));
+      if (isBefore && turnUs + UNCLAIMED_US > nowUs) ahead += 1;
+    }
     return ahead;
   };
 }
@@ -197,7 +200,7 @@ function sendProbe(state: KeyState, place: string, startedUs: number): void {
 function standInLine(states: readonly KeyState[], operation: TakeOperation, nowUs: number): Stop {
   const next = obstacleOf(states, operation, nowUs, () => 0);
   const joinedUs = waitsSince(operation, nowUs);
-  const behind = obstacleOf(states, operation, nowUs, aheadIn(joinedUs, nowUs));
+  const behind = obstacleOf(states, operation, nowUs, aheadIn(operation, joinedUs, nowUs));
   const at = behind?.lineKey ?? 0;
   const turnUs = Math.min(ALWAYS_US, behind?.block.againUs ?? nowUs);
   if (operation.ticket !== "") {

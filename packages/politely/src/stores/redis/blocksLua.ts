@@ -29,12 +29,13 @@ function F.whyOf(kind, of)
 end
 
 -- Hears of something that does not allow a start before "at". What ends last counts; of two, the first.
-function F.tell(found, kind, at, isEvent, because)
+-- "pace" is set where an event may end it sooner or put it off: the time expected between two starts, or 0.
+function F.tell(found, kind, at, pace, because)
   if found.most and at > found.most then at = found.most end
   if at <= found.time then return end
   local again = at
-  if isEvent then
-    again = min(at, found.time + found.poll) + found.ahead * found.poll
+  if pace then
+    again = min(at, max(found.time + found.poll, found.last + pace)) + found.ahead * max(found.poll, pace)
     found.isEvent = true
   end
   if at > found.at then found.at, found.kind, found.because, found.key = at, kind, because, found.index end
@@ -45,6 +46,11 @@ function F.tell(found, kind, at, isEvent, because)
     while place > 1 and list[place - 1][2] < at do place = place - 1 end
     table.insert(list, place, { kind, at, F.whyOf(kind, because) })
   end
+end
+
+-- How long after its start a request is likely to be answered: as others were lately, and a little later.
+function F.answerAfter(state)
+  return state.held + min(${POLL_MOST}, ceil(state.held / 16))
 end
 
 -- When a gap allows a start to somebody with so many in front, of whom the first may start now at the earliest.
@@ -83,32 +89,34 @@ end
 function F.trackBlocks(found, state, track, key)
   local places, time, ahead, fromAnswer = state.places, found.time, found.ahead, track.fromAnswer
   local free = #places > 0 and F.firstFree(places) or time
+  local answer = F.answerAfter(state)
   if track.gap > 0 then
-    F.tell(found, ${MIN_DELAY}, F.spacedAt(state, track.gap, fromAnswer, time, ahead), fromAnswer and #places > 0, track)
+    local pace = fromAnswer and #places > 0 and answer + track.gap or nil
+    F.tell(found, ${MIN_DELAY}, F.spacedAt(state, track.gap, fromAnswer, time, ahead), pace, track)
   end
   if track.count > 0 then
     -- From now on: a bucket that was idle has saved up no more than its burst for those ahead.
     local from = max(time, track.owedAt)
     local short = F.debtAt(track, from) - (track.burst - key.rate - ahead) * track.per
     if short > 0 then from = from + ceil(short / track.count) end
-    if from > time then F.tell(found, ${RATE}, from, false, track) end
+    if from > time then F.tell(found, ${RATE}, from, nil, track) end
   end
   for index = 1, #track.windows do
     local window, wanted = track.windows[index], key.window + ahead
     local rounds = wanted > window.count and ceil(wanted / window.count) - 1 or 0
     local pending = fromAnswer and F.unitsInFlight(state) or 0
     local at = F.windowReadyAt(window, time, wanted - rounds * window.count, pending)
-    if at then F.tell(found, ${WINDOW}, at + rounds * window.per, false, window)
-    else F.tell(found, ${WINDOW}, free + window.per * (1 + rounds), true, window) end
+    if at then F.tell(found, ${WINDOW}, at + rounds * window.per, nil, window)
+    else F.tell(found, ${WINDOW}, free + window.per * (1 + rounds), ceil((answer + window.per) / window.count), window) end
   end
   if track.quota > 0 then
     F.turnPage(track, key, time)
     if track.quotaUsed + key.quota + ahead > track.quota then
-      F.tell(found, ${QUOTA}, F.afterHold(track.quotaUntil, state, key, time, ahead), false, track)
+      F.tell(found, ${QUOTA}, F.afterHold(track.quotaUntil, state, key, time, ahead), nil, track)
     end
   end
   if track.concurrency > 0 and #places + ahead >= track.concurrency then
-    F.tell(found, ${CONCURRENCY}, max(free, time + 1), true, track)
+    F.tell(found, ${CONCURRENCY}, max(free, time + 1), ceil(answer / track.concurrency), track)
   end
 end
 
@@ -116,23 +124,25 @@ end
 function F.eachBlock(found, state, key)
   local time, ahead, cooldown, headroom = found.time, found.ahead, state.cooldown, state.headroom
   local fromAnswer = key.own.fromAnswer
-  local isPending = fromAnswer and #state.places > 0
-  found.poll = max(${POLL_LEAST}, min(${POLL_MOST}, ceil((time - state.last) / 8)))
-  if state.paused > time then F.tell(found, ${PAUSE}, state.paused, true, string.format("%.0f", state.paused)) end
+  local answer = fromAnswer and #state.places > 0 and F.answerAfter(state) or nil
+  found.last, found.poll = state.last, max(${POLL_LEAST}, min(${POLL_MOST}, ceil((time - state.last) / 8)))
+  if state.paused > time then F.tell(found, ${PAUSE}, state.paused, 0, string.format("%.0f", state.paused)) end
   if cooldown then
     if cooldown.probe == "out" then
       local patience = cooldown.probeAt + max(${PROBE_PATIENCE}, key.own.gap)
-      F.tell(found, ${PROBE}, max(cooldown.till, patience), true, cooldown.because)
+      F.tell(found, ${PROBE}, max(cooldown.till, patience), 0, cooldown.because)
     else
-      F.tell(found, ${COOLDOWN}, F.afterHold(cooldown.till, state, key, time, ahead), false, cooldown.because)
+      F.tell(found, ${COOLDOWN}, F.afterHold(cooldown.till, state, key, time, ahead), nil, cooldown.because)
     end
   end
   if headroom and headroom.till > time then
     local spaced = headroom.gap > 0 and F.spacedAt(state, headroom.gap, fromAnswer, time, ahead) or time
     local ends = F.afterHold(headroom.till, state, key, time, ahead)
-    F.tell(found, ${HEADERS}, min(ends, max(headroom.hold, spaced)), isPending, headroom.because)
+    F.tell(found, ${HEADERS}, min(ends, max(headroom.hold, spaced)), answer and answer + headroom.gap, headroom.because)
   end
-  if key.slow > 0 then F.tell(found, ${MIN_DELAY}, F.spacedAt(state, key.slow, fromAnswer, time, ahead), isPending, "") end
+  if key.slow > 0 then
+    F.tell(found, ${MIN_DELAY}, F.spacedAt(state, key.slow, fromAnswer, time, ahead), answer and answer + key.slow, "")
+  end
   for index = 1, #state.tracks do
     local track = state.tracks[index]
     -- Another policy stops nobody for longer than it lives.

@@ -182,7 +182,15 @@ for index = 1, #states do
   for at = 1, isOver and #state.places or 0 do
     if state.places[at][1] == place then
       -- Time may have stood still since it was granted ahead: it is not answered before it started.
-      F.endPlace(state, at, max(time, min(started, state.last)), not isUnused and list[6] or nil)
+      local answered = max(time, min(started, state.last))
+      F.endPlace(state, at, answered, not isUnused and list[6] or nil)
+      if not isUnused then
+        -- "heldAfter" of core/shared/settle.ts.
+        local known, lasted = state.held, answered - started
+        if known == 0 or lasted <= 0 then state.held = max(1, lasted)
+        elseif lasted < known then state.held = ceil((known + lasted) / 2)
+        else state.held = known + ceil(min(lasted - known, known) / 4) end
+      end
       break
     end
   end

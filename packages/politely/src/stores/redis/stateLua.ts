@@ -42,7 +42,7 @@ end
 
 function F.freshKey()
   return {
-    seen = now, last = ${NEVER}, answered = ${NEVER}, units = 0, starts = 0, throttled = 0, token = 0, slow = 0,
+    seen = now, last = ${NEVER}, answered = ${NEVER}, units = 0, starts = 0, throttled = 0, token = 0, slow = 0, held = 0,
     paused = ${NEVER}, memo = ${NEVER}, keep = 0, edge = 0, probe = "", tracks = {}, places = {}, line = {}, members = {},
   }
 end
@@ -77,7 +77,7 @@ end
 function F.readFull(value)
   local seen, last, answered, units, starts, throttled, token, slow, paused, memo, keep, edge, trackCount, at =
     struct.unpack("<ddddddddddddB", value, 5)
-  local tracks, places, line, members, probe, cooldown, headroom = {}, nil, nil, nil, "", nil, nil
+  local tracks, places, line, members, probe, cooldown, headroom, held = {}, nil, nil, nil, "", nil, nil, 0
   for index = 1, trackCount do
     local gap, count, per, burst, quota, concurrency, fromAnswer, used, since, owed, owedAt, quotaIndex, quotaUsed, quotaSince,
       quotaUntil, windowCount, id, calendar, after = struct.unpack("<ddddddBddddddddBI4c0I4c0", value, at)
@@ -95,11 +95,11 @@ function F.readFull(value)
     at = after
   end
   if at <= #value then
-    places, line, members, probe, cooldown, headroom = unpack(cmsgpack.unpack(sub(value, at)))
+    places, line, members, probe, cooldown, headroom, held = unpack(cmsgpack.unpack(sub(value, at)))
   end
   return {
     seen = seen, last = last, answered = answered, units = units, starts = starts, throttled = throttled, token = token,
-    slow = slow, paused = paused, memo = memo, keep = keep, edge = edge, tracks = tracks, places = places or {},
+    slow = slow, held = held or 0, paused = paused, memo = memo, keep = keep, edge = edge, tracks = tracks, places = places or {},
     line = line or {}, members = members or {}, probe = probe, cooldown = cooldown or nil, headroom = headroom or nil,
   }
 end
@@ -163,9 +163,9 @@ function F.write(index, state)
         struct.pack("<ddddI4c0", counted.count, counted.per, counted.grain, counted.sum, #counted.log, counted.log)
     end
   end
-  if #places + #line + #members > 0 or state.probe ~= "" or state.cooldown or state.headroom then
+  if #places + #line + #members + state.held > 0 or state.probe ~= "" or state.cooldown or state.headroom then
     parts[#parts + 1] =
-      cmsgpack.pack({ places, line, members, state.probe, state.cooldown or false, state.headroom or false })
+      cmsgpack.pack({ places, line, members, state.probe, state.cooldown or false, state.headroom or false, state.held })
   end
   F.put(KEYS[index], table.concat(parts), state.edge, keep)
 end

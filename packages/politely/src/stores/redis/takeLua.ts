@@ -154,15 +154,16 @@ local function isDue(other)
   return other[2] <= time + ${POLL_MOST} and other[2] + ${UNCLAIMED} > time
 end
 
--- Counts those in the line of a key who came before "since" and may still take their turn, or who are about to take it.
+-- Counts those in the line of a key who came before "since" and may still take their turn, or who are about to take it. Of two who
+-- wait since one instant, one is before the other.
 local function aheadOf(since, isAbout)
   return function(state)
     local ahead = 0
     for index = 1, #state.line do
       local other = state.line[index]
-      local isComing = other[2] + ${UNCLAIMED} > time
-      if isAbout then isComing = isDue(other) end
-      if isComing and other[3] <= since then ahead = ahead + 1 end
+      local isBefore = other[3] <= since
+      if other[3] == since and not isAbout and joined > 0 then isBefore = other[1] < ticket end
+      if isBefore and (isAbout and isDue(other) or not isAbout and other[2] + ${UNCLAIMED} > time) then ahead = ahead + 1 end
     end
     return ahead
   end
@@ -254,7 +255,7 @@ end
 -- Whether the state fits into the short form after this operation.
 local function isShort(state, key, track)
   return memoKey and keyCount == 1 and count == 1 and not hasMore and member == "" and #state.tracks == 1
-    and key.rate == 1 and key.slow == 0 and key.till == 0 and not state.cooldown and not state.headroom and state.probe == ""
+    and key.rate == 1 and key.slow == 0 and state.held == 0 and key.till == 0 and not state.cooldown and not state.headroom and state.probe == ""
     and state.paused == ${NEVER} and #state.places == 0 and #state.line == 0 and track.count > 0 and #track.windows == 0
     and track.quota == 0 and track.concurrency == 0 and not track.fromAnswer and time == now and state.last == time
     and state.token == time and track.owedAt == time and track.used == time + lease and state.answered <= time

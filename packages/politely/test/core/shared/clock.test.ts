@@ -89,10 +89,10 @@ function play(spec: LimitSpec, deeds: readonly Deed[]): { readonly trace: Start[
   return { trace, longestUs };
 }
 
-/** The longest that any limit of a spec lets one request wait. */
+/** The longest that any limit of a spec lets one request wait, or the holder of a place. */
 function mostUs({ gapUs = 0, rate, windows = [] }: LimitSpec): number {
   const bucketUs = rate === undefined ? 0 : Math.ceil((rate.burst * rate.perUs) / rate.count);
-  return Math.max(gapUs, bucketUs, ...windows.map(({ perUs }) => perUs));
+  return Math.max(leaseUs, gapUs, bucketUs, ...windows.map(({ perUs }) => perUs));
 }
 
 describe("a clock that is set back", () => {

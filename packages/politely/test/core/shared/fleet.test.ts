@@ -38,6 +38,40 @@ describe.each(limits)("fifty processes at %s", (_title, host, paceUs) => {
   });
 });
 
+/**
+ * Places under test: how many, how long each is held, and how many questions a start may cost. Nobody is told when a place is
+ * free: where each is held as long as the last, the next comes just then; else it has to look.
+ */
+const places: readonly (readonly [string, number, number | readonly [number, number], number])[] = [
+  ["one place held for half a second", 1, second / 2, 2],
+  ["one place held for 10 s", 1, 10 * second, 2],
+  ["four places held for half a second", 4, second / 2, 2],
+  ["one place held for 0.4 to 0.6 s", 1, [0.4 * second, 0.6 * second], 4],
+  ["ten places held for 2 to 4 s", 10, [2 * second, 4 * second], 4],
+];
+
+describe.each(places)("fifty processes at %s", (_title, concurrency, workUs, most) => {
+  it.each([
+    ["with a queue each", Number.POSITIVE_INFINITY, most],
+    ["with one request at a time, which asks as it comes,", 1, most + 2],
+  ])("%s use it, take turns, and wake no herd", (_habit, backlog, mostOfAll) => {
+    const simulation = new Simulation(1);
+    simulation.add(processes, { wanted: { host: keyOf({ concurrency }) }, backlog, workUs });
+    const meanUs = typeof workUs === "number" ? workUs : (workUs[0] + workUs[1]) / 2;
+    const roundUs = (processes * meanUs) / concurrency;
+    simulation.run(roundUs);
+    const { takes } = simulation;
+    const before = simulation.workers.map(({ startsUs }) => startsUs.length);
+    simulation.run(4 * roundUs);
+    const counts = simulation.workers.map(({ startsUs }, index) => startsUs.length - before[index]);
+    const starts = counts.reduce((sum, count) => sum + count, 0);
+    expect(starts).toBeGreaterThanOrEqual(0.85 * 4 * processes);
+    expect((simulation.takes - takes) / starts).toBeLessThanOrEqual(mostOfAll);
+    expect(Math.min(...counts)).toBeGreaterThanOrEqual(2);
+    expect(Math.max(...counts)).toBeLessThanOrEqual(7);
+  });
+});
+
 describe("nobody starves", () => {
   const longest = (workers: readonly Worker[]): number =>
     Math.max(...workers.map(({ longestWaitUs }) => longestWaitUs));

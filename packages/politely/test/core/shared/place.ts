@@ -60,8 +60,10 @@ export class Place {
 
   state(name: string): KeyState {
     const cell = this.#cells.get(name);
-    if (cell === undefined || (cell.untilUs <= this.nowUs && !this.isElephant)) return freshKey(this.nowUs);
-    return readState(cell.text, name);
+    if (cell === undefined) return freshKey(this.nowUs);
+    if (cell.untilUs > this.nowUs) return readState(cell.text, name);
+    // What it has learned about others' manners is advice, and may be forgotten with the rest.
+    return this.isElephant ? { ...readState(cell.text, name), heldUs: 0 } : freshKey(this.nowUs);
   }
 
   /** The text of a key, or undefined. */

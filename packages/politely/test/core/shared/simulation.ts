@@ -7,8 +7,8 @@ export interface Habit {
   readonly wanted: Wanted;
   /** Requests waiting in its own queue at any time; Infinity by default. With 1 it asks for the next when the one before is over. */
   readonly backlog?: number;
-  /** How long a request takes. Default 0: nobody has to know. */
-  readonly workUs?: number;
+  /** How long a request takes, at least and at most. Default 0: nobody has to know. */
+  readonly workUs?: number | readonly [number, number];
   readonly count?: number;
 }
 
@@ -116,7 +116,8 @@ export class Simulation {
       this.#noteWait(worker, startedUs);
       worker.startsUs.push(startedUs);
       const readyUs = this.place.nowUs + Math.max(0, startedUs - reply.nowUs);
-      if (workUs > 0) this.#at(readyUs + workUs, () => this.#settle(worker, taken));
+      const ownUs = typeof workUs === "number" ? workUs : this.#between(...workUs);
+      if (ownUs > 0) this.#at(readyUs + ownUs, () => this.#settle(worker, taken));
       else if (!operation.hasMore) this.#at(readyUs, () => this.#ask(worker));
     }
     const { stop } = reply;

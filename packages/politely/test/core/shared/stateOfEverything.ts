@@ -22,6 +22,7 @@ export function stateOfEverything(): KeyState {
     throttled: 6,
     token: 1_700_000_000_000_007,
     slowUs: 8,
+    heldUs: 18,
     pausedUntilUs: 1_700_000_000_000_009,
     cooldown: {
       untilUs: 1_700_000_000_000_010,
