@@ -8,11 +8,13 @@ const alone = [
   "packages/politely/test/servers/**/*.test.ts",
   "packages/politely-cli/test/{demo,view}/**/*.test.ts",
   "packages/politely-cli/test/serve/page/**/*.test.ts",
+  "examples/tdnet-lambda/test/fleet/**/*.test.ts",
 ];
 /** The others that start servers and processes, or speak through real sockets. */
 const real = [
   "packages/politely/test/{stores,http}/**/*.test.ts",
   "packages/politely-cli/test/{get,main,serve}/**/*.test.ts",
+  "examples/*/test/**/*.test.ts",
 ];
 /** Real time on a machine that others use too: what fails once and not again is said to be flaky, and does not stop a change. A limit that was broken once is broken. */
 const retry = { count: 1, condition: /^(?!a limit was broken)/ };

@@ -1,49 +1,44 @@
-// Packs packages/politely as npm would publish it, and checks what is in the file: its entries, its types, and that it loads.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+// Packs both packages as npm would publish them, and checks what is in the files: their entries, their types, that they load in a
+// project that has nothing else, and that the command runs once npm has installed it.
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { npm, root, run, tool } from "./run.mjs";
+import { installedCommandRuns } from "./package/command.mjs";
+import { hasTypes, loads, makeProject } from "./package/empty-project.mjs";
+import { holds, pack } from "./package/pack.mjs";
+import { tool } from "./run.mjs";
 
 const scratch = mkdtempSync(join(tmpdir(), "politely-package-"));
-const isFine = pack() && checkAll();
+const isFine = check();
 rmSync(scratch, { recursive: true, force: true });
 process.exit(isFine ? 0 : 1);
 
-function pack() {
-  return npm(["pack", "--silent", "--offline", "--workspace=politely", `--pack-destination=${scratch}`]);
-}
-
-function checkAll() {
-  const file = readdirSync(scratch).find((name) => name.endsWith(".tgz"));
-  if (file === undefined) {
-    console.error("npm pack wrote no file.");
-    return false;
-  }
-  const tarball = join(scratch, file);
+function check() {
+  const library = pack("politely", scratch);
+  const command = pack("politely-cli", scratch);
+  if (library === undefined || command === undefined) return false;
+  const project = folder("library");
   return [
-    tool("publint", ["run", tarball, "--strict"]),
-    tool("attw", [tarball, "--profile", "esm-only", "--no-emoji"]),
-    loads(tarball),
+    holds(library, ["LICENSE", "README.md", "package.json", "schema/policy.schema.json"]),
+    holds(command, ["LICENSE", "README.md", "THIRD-PARTY.md", "package.json", "dist/bin.js", "dist/page/index.html"]),
+    tool("publint", ["run", library, "--strict"]),
+    tool("publint", ["run", command, "--strict"]),
+    typesResolve(library),
+    makeProject(library, project) && [loads(project), hasTypes(project)].every(Boolean),
+    installedCommandRuns([library, command], folder("command")),
   ].every(Boolean);
 }
 
-/**
- * Imports every entry from a folder that has nothing but the unpacked package and the dependencies it names.
- *
- * @param {string} tarball
- */
-function loads(tarball) {
-  const home = join(scratch, "node_modules", "politely");
-  mkdirSync(home, { recursive: true });
-  if (!run("tar", ["-xzf", tarball, "-C", home, "--strip-components=1"])) {
-    return false;
-  }
-  const { exports, dependencies } = JSON.parse(readFileSync(join(root, "packages/politely/package.json"), "utf8"));
-  for (const name of Object.keys(dependencies)) {
-    symlinkSync(join(root, "node_modules", name), join(scratch, "node_modules", name));
-  }
-  const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json"));
-  const program = entries.map((entry) => `await import("politely${entry.slice(1)}");`).join("\n");
-  writeFileSync(join(scratch, "loads.mjs"), program);
-  return run(process.execPath, [join(scratch, "loads.mjs")]);
+/** @param {string} library */
+function typesResolve(library) {
+  const args = [library, "--profile", "esm-only", "--no-emoji"];
+  // The table of 23 entries is of use only when something is wrong in it.
+  return tool("attw", [...args, "--quiet"]) || tool("attw", args);
+}
+
+/** @param {string} name */
+function folder(name) {
+  const path = join(scratch, name);
+  mkdirSync(path);
+  return path;
 }

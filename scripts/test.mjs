@@ -46,8 +46,10 @@ const failed = runSteps([
         `--outputFile.json=${reportPath}`,
       ]),
   },
-  { name: "docs", needs: "build", run: () => script("check-docs.mjs") },
+  { name: "docs", needs: "build", run: () => script("check-docs.mjs") && script("check-readme.mjs") },
+  { name: "reference", needs: "build", run: () => script("write-reference.mjs", "--check") },
   { name: "package", needs: "build", run: () => script("check-package.mjs") },
+  { name: "versions of Node", needs: "build", run: () => script("test-nodes.mjs", "--quick") },
   { name: "api", needs: "build", run: () => script("api.mjs") },
 ]);
 

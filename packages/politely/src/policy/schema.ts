@@ -72,8 +72,14 @@ const quota: ObjectShape = {
 const adaptive: ObjectShape = {
   kind: "object",
   fields: {
-    min: { shape: { kind: "rate", use: "bucket" }, about: "Never slower than this." },
-    max: { shape: { kind: "rate", use: "bucket" }, about: "Never faster than this." },
+    min: {
+      shape: { kind: "rate", use: "bucket" },
+      about: "Never slower than this. Default a 64th of full speed, and one a minute at least.",
+    },
+    max: {
+      shape: { kind: "rate", use: "bucket" },
+      about: "Never faster than this. Default: what the other limits allow.",
+    },
   },
   checks: [adaptiveUpsideDown],
 };
@@ -82,28 +88,32 @@ const window: Shape = { kind: "rate", use: "window" };
 
 const limitFields: Readonly<Record<string, Field>> = {
   enabled: { shape: flag, about: "false turns the limits of this entry off. Default true." },
-  minDelay: { shape: anyTime, about: "The least time between two starts. 0 means none." },
-  rate: { shape: { kind: "rate", use: "bucket" }, about: "A token bucket, full at the start." },
+  minDelay: { shape: anyTime, about: "The least time between two starts. Default 0: none." },
+  rate: { shape: { kind: "rate", use: "bucket" }, about: "A token bucket, full at the start. Default: none." },
   burst: { shape: units, needs: "rate", about: "How many units the bucket holds. Default 1." },
   window: {
     shape: { kind: "either", of: [window, { kind: "list", of: window, min: 1, max: 16 }] },
-    about: "Exact sliding windows: at most so many starts in any span of that length.",
+    about: "Exact sliding windows: at most so many starts in any span of that length. Default: none.",
   },
-  quota: { shape: quota, about: "A budget that begins again on the calendar." },
-  concurrency: { shape: units, about: "How many may be in flight at once." },
+  quota: { shape: quota, about: "A budget that begins again on the calendar. Default: none." },
+  concurrency: { shape: units, about: "How many may be in flight at once. Default: no bound." },
   countFrom: {
     shape: { kind: "choice", options: ["start", "answer"] },
     about: "Whether gap and windows run from a start or from its answer. Default start.",
   },
   backoff: {
     shape: { kind: "either", of: [backoffKind, backoff] },
-    about: "How long to stay away after server errors and timeouts. Default linear: 5, 10, … 30 s.",
+    about:
+      "How long to stay away after server errors and timeouts; exponential is 5, 10, 20, 40, 60 s. Default linear: 5, 10, … 30 s.",
   },
   cooldown: {
     shape: { kind: "either", of: [anyTime, { kind: "list", of: anyTime, min: 1, max: 64 }] },
     about: "How long to stay away after a 429 without Retry-After; a list is a ladder. Default 60 s.",
   },
-  adaptive: { shape: { kind: "either", of: [flag, adaptive] }, about: "Slow down by what the site answers." },
+  adaptive: {
+    shape: { kind: "either", of: [flag, adaptive] },
+    about: "Slow down by what the site answers and how long that takes, never above the other limits. Default false.",
+  },
   maxWait: { shape: anyWait, about: "The longest a request may wait in its lane. Default: no bound; 0 means never." },
   maxQueue: {
     shape: { kind: "number", isWhole: true, min: 0, max: maxUnits, allowInfinity: true },
@@ -132,7 +142,7 @@ const hostLimitsShape: ObjectShape = {
     ...limitFields,
     intents: {
       shape: { kind: "record", of: limitsShape, keys: intentKeys },
-      about: "Further limits, by what a request is for; they come on top of the host's own.",
+      about: "Further limits, by what a request is for; they come on top of the host's own. Default: none.",
     },
   },
   checks: limitChecks,
@@ -148,8 +158,15 @@ const scopeKeys: KeyShape = {
 const http: ObjectShape = {
   kind: "object",
   fields: {
-    userAgent: { shape: headerText, about: "The User-Agent header of every request." },
-    contact: { shape: headerText, about: "How a site can reach you: an e-mail address or a page." },
+    userAgent: {
+      shape: headerText,
+      about:
+        "Names the program: the User-Agent of requests that have none of their own. Default: the client's own, or politely where there is a contact.",
+    },
+    contact: {
+      shape: headerText,
+      about: "How a site can reach you: an e-mail address or a page, put behind the User-Agent. Default: none.",
+    },
     robots: {
       shape: {
         kind: "either",
@@ -158,8 +175,11 @@ const http: ObjectShape = {
           {
             kind: "object",
             fields: {
-              userAgent: { shape: headerText, about: "The name to look for in robots.txt." },
-              maxAge: { shape: anyTime, about: "How long a robots.txt is kept. Default and at most a day." },
+              userAgent: {
+                shape: headerText,
+                about: "The name to look for in robots.txt. Default: the first word of http.userAgent.",
+              },
+              maxAge: { shape: anyTime, about: "How long a robots.txt is kept, at most a day. Default a day." },
             },
           },
         ],
@@ -182,11 +202,12 @@ const http: ObjectShape = {
               min: 1,
               max: 32,
             },
-            about: "Which methods may be sent again. Default the safe ones.",
+            about: "Which methods may be sent again. Default the safe ones: GET, HEAD, OPTIONS, TRACE.",
           },
           maxWait: {
             shape: anyWait,
-            about: "The longest wait before a request is sent again; beyond it the last answer is returned.",
+            about:
+              "The longest wait before a request is sent again; beyond it the last answer is returned. Default: no bound.",
           },
           delay: {
             shape: anyTime,
@@ -210,11 +231,11 @@ const http: ObjectShape = {
                 },
               },
             },
-            about: "How many repetitions a host gets.",
+            about: "How many repetitions a host gets. Default: as its fields say.",
           },
         },
       },
-      about: "Whether failed requests are sent again.",
+      about: "Whether failed requests are sent again. Default: never.",
     },
     maxCrawlDelay: {
       shape: anyTime,
@@ -237,18 +258,19 @@ export const policyShape: ObjectShape = {
   fields: {
     $schema: {
       shape: { kind: "text", what: "the address of a JSON Schema", maxLength: 2_048, pattern: "" },
-      about: "For editors; it changes nothing.",
+      about: "The address of this schema, for editors; it changes nothing. Default: none.",
     },
     default: { shape: limitsShape, about: "Hosts that are not named. Default: rate 1/s." },
     hosts: {
       shape: { kind: "record", of: hostLimitsShape, keys: hostKeys },
       about:
-        'By host name; "*.x.org" is for its subdomains, each on its own. The most specific entry wins, and replaces default whole.',
+        'By host name; "*.x.org" is for its subdomains, each on its own. The most specific entry wins, and replaces default whole. Default: none.',
     },
-    global: { shape: limitsShape, about: "Over everything together." },
+    global: { shape: limitsShape, about: "Over everything together. Default: none." },
     scopes: {
       shape: { kind: "record", of: limitsShape, keys: scopeKeys },
-      about: 'Taken too when a target names them; "proxy:*" is for every name with that beginning, each on its own.',
+      about:
+        'Taken too when a target names them; "proxy:*" is for every name with that beginning, each on its own. Default: none.',
     },
     groupBy: {
       shape: { kind: "either", of: [grouping, { kind: "function" }] },
@@ -267,9 +289,9 @@ export const policyShape: ObjectShape = {
         ],
       },
       about:
-        "Known sites' published limits: true for all but the uncertain ones, or their names. Your own entry beats a preset.",
+        "Known sites' published limits: true for all but the uncertain ones, or their names. Your own entry beats a preset. Default: none.",
     },
-    http: { shape: http, about: "How HTTP requests are made." },
+    http: { shape: http, about: "How HTTP requests are made. Default: as its fields say." },
   },
 };
 

@@ -1,0 +1,60 @@
+// Bundles what a page or a worker would load, minified, and compares its compressed size with the bound. Needs the build.
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { root } from "./run.mjs";
+
+/** kB are 1,000 bytes, of gzip at its best. */
+const bundles = [
+  { name: "import { limit }", code: 'export { limit } from "politely";', boundBytes: 12_000 },
+  { name: "the whole root entry", code: 'export * from "politely";', boundBytes: 35_000 },
+];
+
+const areSmall = [];
+for (const bundle of bundles) areSmall.push(await isSmall(bundle));
+process.exit(areSmall.every(Boolean) ? 0 : 1);
+
+/**
+ * Prints the size and, when it is over the bound, which folders of the source the bytes come from.
+ *
+ * @param {(typeof bundles)[number]} bundle
+ */
+async function isSmall({ name, code, boundBytes }) {
+  const { outputFiles, metafile } = await build({
+    stdin: { contents: code, resolveDir: root },
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2022",
+    write: false,
+    metafile: true,
+    logLevel: "error",
+  });
+  const text = outputFiles[0]?.contents ?? new Uint8Array();
+  const bytes = gzipSync(text, { level: 9 }).length;
+  console.log(`${name}: ${kB(bytes)} compressed (${kB(text.length)} minified), at most ${kB(boundBytes)}`);
+  if (bytes <= boundBytes) return true;
+  const inputs = Object.values(metafile.outputs)[0]?.inputs ?? {};
+  console.error(
+    `Too big. Minified, by folder: ${byFolder(inputs)}. Root code must not import what only some programs use.`,
+  );
+  return false;
+}
+
+/** @param {Record<string, { bytesInOutput: number }>} inputs */
+function byFolder(inputs) {
+  /** @type {Map<string, number>} */
+  const sums = new Map();
+  for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
+    const folder = /\/dist\/(.*)\/[^/]*$/.exec(path)?.[1] ?? "(top)";
+    sums.set(folder, (sums.get(folder) ?? 0) + bytesInOutput);
+  }
+  return [...sums]
+    .sort(([, one], [, other]) => other - one)
+    .map(([folder, sum]) => `${folder} ${kB(sum)}`)
+    .join(", ");
+}
+
+/** @param {number} bytes */
+function kB(bytes) {
+  return `${(bytes / 1_000).toFixed(1)} kB`;
+}
