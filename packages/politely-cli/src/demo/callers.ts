@@ -1,5 +1,6 @@
 import { type Limiter, type PolicyInput, politely } from "politely";
 import type { HostWait } from "../get/observer.js";
+import { nextStartMs } from "../view/nextStart.js";
 import type { DemoSite } from "./sites.js";
 import type { Tally } from "./tally.js";
 
@@ -73,20 +74,15 @@ export function politePolicy(sites: readonly DemoSite[]): PolicyInput {
   };
 }
 
-/**
- * What the next start at a host waits for.
- *
- * `explain` speaks of somebody who asks now, and is behind all others: the queue is left out, and a window is asked when it has room next.
- */
+/** What the next start at a host waits for. */
 function waitOf(limiter: Limiter, host: string): HostWait {
   const target = `http://${host}/`;
-  const freeMs = limiter.stats(target)?.window?.nextFreeMs ?? 0;
-  const causes = limiter.explain(target).causes.filter(({ limit }) => limit !== "queue");
-  const waits = causes.map(({ limit, waitMs }) => (limit === "window" ? Math.min(waitMs, freeMs) : waitMs));
+  const explanation = limiter.explain(target);
+  const causes = explanation.causes.filter(({ limit }) => limit !== "queue");
   const cooldown = causes.find(({ limit }) => limit === "cooldown");
   const because = causes[0]?.because;
   return {
-    nextStartMs: Math.max(0, ...waits),
+    nextStartMs: nextStartMs(explanation, limiter.stats(target)?.window?.nextFreeMs ?? 0),
     cooldownMs: cooldown?.waitMs ?? 0,
     ...(because === undefined ? {} : { because, reason: because }),
   };

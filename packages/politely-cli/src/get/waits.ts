@@ -1,4 +1,5 @@
 import type { Explanation, SharedLimiter } from "politely";
+import { nextStartMs } from "../view/nextStart.js";
 import type { HostWait } from "./observer.js";
 
 /** What was said is used for so long; where it was a longer wait, for a second. */
@@ -59,7 +60,7 @@ function waitOf({ atMs, explanation }: Known, nowMs: number): HostWait {
   const [first] = isPast ? [] : explanation.causes;
   const cooldown = explanation.causes.find(({ limit }) => limit === "cooldown");
   return {
-    nextStartMs: left(explanation.waitMs),
+    nextStartMs: left(nextStartMs(explanation)),
     cooldownMs: cooldown === undefined ? 0 : left(cooldown.waitMs),
     ...(first === undefined ? {} : { reason: first.message }),
     ...(cooldown?.because === undefined ? {} : { because: cooldown.because }),
