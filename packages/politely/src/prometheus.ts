@@ -2,6 +2,7 @@ import type { LeaseRefusal } from "./lease.js";
 import { IN_FLIGHT_BOUNDS, INTERVAL_BOUNDS, WAIT_BOUNDS } from "./observe/exporters/histogram.js";
 import { type LeaseResult, Leases } from "./observe/exporters/leases.js";
 import type { MeasuredLimiter, MeasureOptions } from "./observe/exporters/measured.js";
+import { nextTurn } from "./observe/exporters/nextTurn.js";
 import { describeScrape } from "./observe/exporters/prometheus/describe.js";
 import { CONTENT_TYPE, labelsOf } from "./observe/exporters/prometheus/exposition.js";
 import { hostCountsMaker } from "./observe/exporters/prometheus/hostCounts.js";
@@ -39,6 +40,8 @@ export interface PrometheusMetrics {
 
 const KNOWN_OPTIONS = ["maxHosts", "tokensOf", "labels", "waitBuckets", "intervalBuckets"];
 const MAX_HOSTS = 200;
+/** So many are written in one go, within some milliseconds. */
+const FEW_HOSTS = 50;
 
 /**
  * Counts what a limiter does, for Prometheus to scrape.
@@ -65,7 +68,13 @@ export function prometheusMetrics(limiter: MeasuredLimiter, options: PrometheusO
     async text() {
       const look = await watch.look();
       const { table, outages, isStoreAway } = watch;
-      return describeScrape({ labels, table, look, outages, isStoreAway, leases: results, leasesHeld: leases.held });
+      const leasesHeld = leases.held;
+      let text = "";
+      for (const part of describeScrape({ labels, table, look, outages, isStoreAway, leases: results, leasesHeld })) {
+        text += part;
+        if (table.labelled.size > FEW_HOSTS) await nextTurn();
+      }
+      return text;
     },
     countLease: (asked) => leases.count(asked),
     close: () => watch.close(),

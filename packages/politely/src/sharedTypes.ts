@@ -82,6 +82,8 @@ export interface SharedLimiter {
   stats(target: Target, options?: StatsOptions): Promise<Stats | FleetStats | undefined>;
   /** All hosts kept by this process, counts of this process only. */
   stats(): Promise<Stats[]>;
+  /** The same rows, each made when it is asked for; as `Limiter.eachStats`. No promise: the store is not asked. */
+  eachStats(): IterableIterator<Stats>;
   /** Says why a request would wait now, the most binding cause first, and whose limit it is where another process's is stricter. */
   explain(target: Target): Promise<Explanation>;
   /** Milliseconds since the last start of any process; Infinity before the first, or when it is long ago. */

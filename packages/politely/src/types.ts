@@ -205,8 +205,13 @@ export interface Limiter {
   fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response>;
   /** A copy of one host's statistics; undefined when it was never seen, or folded away. */
   stats(target: Target): Stats | undefined;
-  /** All kept hosts, and one row for the folded ones if there are any. */
+  /** All kept hosts, and one row for the folded ones if there are any. All at one moment: with 20,000 hosts that takes 15 to 80 ms, in which nothing else happens. */
   stats(): Stats[];
+  /**
+   * The same rows, each made when it is asked for and as the host is then: take some, let others have their turn, go on. A host whose `evict` is told
+   * after its row is in the row of the folded ones as well; one that comes meanwhile may be left out.
+   */
+  eachStats(): IterableIterator<Stats>;
   /** Says why a request would wait now, the most binding cause first. */
   explain(target: Target): Explanation;
   /** Milliseconds since the last start; Infinity before the first. */

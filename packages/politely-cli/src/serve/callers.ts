@@ -10,8 +10,6 @@ export interface Caller {
  * They are bounded together with the permits that are held: each of them may become one.
  */
 export class Callers {
-  /** How many were turned away at the door, which the limiter never heard of. */
-  turnedAwayCount = 0;
   readonly #waiting = new Set<Caller>();
   readonly #stopping = new AbortController();
   #elsewhere: () => number = () => 0;

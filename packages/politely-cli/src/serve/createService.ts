@@ -18,7 +18,9 @@ import { writeRoutes } from "./api/writeRoutes.js";
 import { Callers } from "./callers.js";
 import { Permits } from "./permits.js";
 import { PolicyBook } from "./policyBook.js";
+import { seldom } from "./seldom.js";
 import type { ServiceState } from "./state.js";
+import { TurnedAway } from "./turnedAway.js";
 
 /** How a service is made. */
 export interface ServiceOptions {
@@ -54,6 +56,7 @@ export interface ServiceOptions {
 export interface Service {
   readonly permits: Permits;
   readonly callers: Callers;
+  readonly turnedAway: TurnedAway;
   /** Answers one request. */
   handle(request: IncomingMessage, response: ServerResponse): void;
   /** Lets nobody in any more: those who wait are told so, streams end. Permits may still be renewed and released. */
@@ -64,6 +67,8 @@ export interface Service {
 
 const BODY_BYTES = 65_536;
 const PART_MOST = 4_096;
+/** How long an answer of the store counts for those who ask about the health. */
+const HEALTH_MS = 1_000;
 /** What the log says of a caller that went before its answer began. */
 const GONE_STATUS = 499;
 
@@ -90,10 +95,11 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   });
   await app.register(async (page) => addPage?.(page));
   await app.ready();
-  const { permits, callers } = parts;
+  const { permits, callers, turnedAway } = parts;
   return {
     permits,
     callers,
+    turnedAway,
     handle: (request, response) => app.routing(request, response),
     dismiss() {
       callers.stop();
@@ -113,9 +119,14 @@ function partsOf(options: ServiceOptions, ticker: Ticker): ApiParts {
   return {
     limiter,
     store,
-    isStoreThere: () => state.isThere(),
+    isStoreThere: seldom(
+      () => state.isThere(),
+      HEALTH_MS,
+      () => ticker.nowMs(),
+    ),
     permits: new Permits({ ticker, onFailure }),
     callers: new Callers(maxWaiting),
+    turnedAway: new TurnedAway(),
     book: new PolicyBook(limiter, policy),
     isWritable: isWritable || token !== undefined,
     maxPermits,

@@ -6,6 +6,8 @@ import { PROBLEM_TYPE, ProblemError, problemText } from "./api/problem.js";
 export interface HttpServerOptions {
   /** Connections at once; more are closed as they come. */
   readonly maxConnections: number;
+  /** Hears of each connection that was closed as it came. Default: nobody does. */
+  readonly onDrop?: (() => void) | undefined;
   /** How long a caller may take for its headers. Default 10 s. */
   readonly headersMs?: number | undefined;
   /** How long a caller may take for the whole request. Default 30 s. How long it waits for the answer is not bounded. */
@@ -42,6 +44,7 @@ export function httpServer(
     handle,
   );
   server.maxConnections = maxConnections;
+  if (options.onDrop !== undefined) server.on("drop", options.onDrop);
   // Requests that stand in line on one connection each listen for its end.
   server.on("connection", (socket) => socket.setMaxListeners(0));
   server.on("clientError", refuse);

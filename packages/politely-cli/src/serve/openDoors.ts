@@ -80,6 +80,7 @@ export async function openDoors(options: DoorOptions, inside: Inside): Promise<D
 function apiServer({ maxWaiting }: DoorOptions, { service }: Inside): Server {
   return httpServer((request, response) => service.handle(request, response), {
     maxConnections: maxWaiting + SPARE_CONNECTIONS,
+    onDrop: () => service.turnedAway.count("connections"),
   });
 }
 
@@ -92,7 +93,7 @@ function socketServer(options: DoorOptions, { service, ...rest }: Inside): Serve
   return apiServer(options, { ...rest, service: { ...service, handle } });
 }
 
-function proxyOf(options: DoorOptions, { limiter, log }: Inside, servers: readonly Server[]): PacingProxy {
+function proxyOf(options: DoorOptions, { service, limiter, log }: Inside, servers: readonly Server[]): PacingProxy {
   const ownPorts = (): number[] =>
     servers.map((server) => server.address()).flatMap((at) => (isPort(at) ? [at.port] : []));
   return createProxy({
@@ -103,6 +104,7 @@ function proxyOf(options: DoorOptions, { limiter, log }: Inside, servers: readon
     connectPorts: options.connectPorts,
     maxWaiting: options.maxWaiting,
     ownPorts,
+    turnedAway: service.turnedAway,
     log,
     logRequest: options.isLoggingRequests ? log : undefined,
   });

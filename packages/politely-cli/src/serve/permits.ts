@@ -1,12 +1,11 @@
-import { randomBytes } from "node:crypto";
 import type { Outcome } from "politely";
 import { machineTicker, type Ticker } from "../view/ticker.js";
+import { type EndedHow, EndedPermits } from "./endedPermits.js";
+import { PermitIds } from "./permitIds.js";
 import type { ServicePermit } from "./serviceLimiter.js";
 
 /** How a permit ended, or that nobody here knows it. */
-export type PermitEnd =
-  | { readonly how: "released" | "lapsed" | "undelivered"; readonly agoMs: number }
-  | { readonly how: "unknown" };
+export type PermitEnd = { readonly how: EndedHow; readonly agoMs: number } | { readonly how: "unknown" };
 
 /** How permits are kept. */
 export interface PermitsOptions {
@@ -42,9 +41,8 @@ export class Permits {
   readonly #held = new Map<string, Held>();
   /** Who lapses in which tick. */
   readonly #due = new Map<number, Set<Held>>();
-  /** The last to end, the oldest first. */
-  readonly #ended = new Map<string, { readonly how: "released" | "lapsed" | "undelivered"; readonly atMs: number }>();
-  readonly #remembered: number;
+  readonly #ids = new PermitIds();
+  readonly #ended: EndedPermits;
   readonly #ticker: Ticker;
   readonly #onFailure: (error: unknown) => void;
   #lastTick = 0;
@@ -52,7 +50,7 @@ export class Permits {
   #emptied: (() => void)[] = [];
 
   constructor(options: PermitsOptions) {
-    this.#remembered = options.remembered ?? 10_000;
+    this.#ended = new EndedPermits(options.remembered ?? 10_000);
     this.#ticker = options.ticker ?? machineTicker;
     this.#onFailure = options.onFailure;
   }
@@ -64,7 +62,7 @@ export class Permits {
 
   /** Keeps a permit for `ttlMs`, and gives its id: 22 characters, 128 random bits. */
   add(permit: ServicePermit, ttlMs: number): string {
-    const id = randomBytes(16).toString("base64url");
+    const id = this.#ids.next();
     const held: Held = { id, permit, ttlMs, tick: 0 };
     this.#held.set(id, held);
     this.#schedule(held);
@@ -94,7 +92,7 @@ export class Permits {
 
   /** How a permit ended that is not held. The last 10,000 are remembered. */
   endOf(id: string): PermitEnd {
-    const ended = this.#ended.get(id);
+    const ended = this.#ended.find(id);
     if (ended === undefined) return { how: "unknown" };
     return { how: ended.how, agoMs: this.#ticker.nowMs() - ended.atMs };
   }
@@ -152,18 +150,12 @@ export class Permits {
     this.#free(held.permit, undefined);
   }
 
-  #end(id: string, how: "released" | "lapsed" | "undelivered"): Held | undefined {
+  #end(id: string, how: EndedHow): Held | undefined {
     const held = this.#held.get(id);
     if (held === undefined) return undefined;
     this.#held.delete(id);
     this.#unschedule(held);
-    this.#ended.set(id, { how, atMs: this.#ticker.nowMs() });
-    if (this.#ended.size > this.#remembered) {
-      for (const oldest of this.#ended.keys()) {
-        this.#ended.delete(oldest);
-        break;
-      }
-    }
+    this.#ended.add(id, how, this.#ticker.nowMs());
     if (this.#held.size === 0) {
       this.#stopTicking?.();
       this.#stopTicking = undefined;

@@ -80,8 +80,9 @@ async function serve(service: Service, { options, io, state, log }: Serving): Pr
 
 /** What is beside the API itself and needs the token as well. */
 function addData(app: FastifyInstance, parts: ApiParts): void {
-  const { limiter, book, isWritable, callers } = parts;
-  feedRoutes(app, { limiter, policy: () => book.current(), isWritable, version, stopping: callers.stopping });
+  const { limiter, book, isWritable, callers, turnedAway } = parts;
+  const { stopping } = callers;
+  feedRoutes(app, { limiter, policy: () => book.current(), isWritable, version, stopping, turnedAway });
   metricsRoutes(app, parts);
 }
 
@@ -100,8 +101,8 @@ function stateWords({ data }: ServeOptions, { store }: ServiceState): string {
   return data === undefined ? store : `${store} file ${data}`;
 }
 
-async function endLine(state: ServiceState, { callers, permits }: Service, tookMs: number): Promise<string> {
-  const sums = { granted: 0, waited: 0, refused: callers.turnedAwayCount };
+async function endLine(state: ServiceState, { turnedAway, permits }: Service, tookMs: number): Promise<string> {
+  const sums = { granted: 0, waited: 0, refused: turnedAway.counts.acquire + turnedAway.counts.proxy };
   for (const row of await state.limiter.stats()) {
     sums.granted += row.granted;
     sums.waited += row.delayedRequests;

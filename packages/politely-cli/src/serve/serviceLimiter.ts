@@ -31,6 +31,7 @@ export interface ServiceLimiter {
   explain(target: Target): Soon<Explanation>;
   stats(target: Target): Soon<Stats | undefined>;
   stats(): Soon<Stats[]>;
+  eachStats(): Iterable<Stats>;
   pause(target?: Target, duration?: Duration): Soon<void>;
   resume(target?: Target): Soon<void>;
   configure(policy: PolicyInput): Soon<void>;

@@ -6,6 +6,7 @@ import { createService, type Service, type ServiceOptions } from "../../src/serv
 import { type HttpServerOptions, httpServer } from "../../src/serve/httpServer.js";
 import { closeServer } from "../../src/serve/listening.js";
 import type { ServiceLimiter } from "../../src/serve/serviceLimiter.js";
+import type { TurnedAway } from "../../src/serve/turnedAway.js";
 import { Contract } from "./contract.js";
 
 /** How a service of a test differs from the usual one. */
@@ -15,6 +16,8 @@ export interface StartOptions extends Partial<Omit<ServiceOptions, "policy" | "s
   /** What the service calls in place of the limiter itself. Default: the limiter. */
   readonly wrap?: (limiter: Limiter) => ServiceLimiter;
   readonly server?: Partial<HttpServerOptions>;
+  /** Whether the store answers. Default: it does. */
+  readonly isThere?: () => Promise<boolean>;
 }
 
 /** What a service answered. Everything it says fits its own document. */
@@ -52,14 +55,16 @@ export class Started implements AsyncDisposable {
       server: bounds,
       limiter: given,
       wrap,
+      isThere = async () => true,
       ...rest
     } = options;
     const limiter = given ?? politely(policy);
     const lines: string[] = [];
-    const state = { limiter: wrap?.(limiter) ?? limiter, store: "memory" as const, isThere: async () => true };
+    const state = { limiter: wrap?.(limiter) ?? limiter, store: "memory" as const, isThere };
     const service = await createService({ log: (line) => lines.push(line), ...rest, state, policy });
     const server = httpServer((request, response) => service.handle(request, response), {
       maxConnections: 1_000,
+      onDrop: () => service.turnedAway.count("connections"),
       ...bounds,
     });
     server.listen(0, "127.0.0.1");
@@ -73,6 +78,10 @@ export class Started implements AsyncDisposable {
     );
     contract.read(await document.json());
     return started;
+  }
+
+  get turnedAway(): TurnedAway {
+    return this.service.turnedAway;
   }
 
   get port(): number {

@@ -24,6 +24,26 @@ it("ends the wait of a caller that closes its connection", async () => {
   expect(started.service.callers.size).toBe(0);
 });
 
+it("ends the later waits of a connection over which others were answered before", async () => {
+  const [service] = await taken();
+  await using started = service;
+  const socket = await started.connect();
+  let answers = 0;
+  socket.on("data", () => {
+    answers += 1;
+  });
+  for (const count of [1, 2]) {
+    socket.write(requestText("/v1/acquire", { domain: `free${count}.org` }));
+    await until(() => answers === count, "it is answered");
+  }
+  socket.write(acquire);
+  await until(() => started.limiter.stats("x.org")?.waiting === 1, "one waits");
+  socket.destroy();
+  await until(() => started.limiter.stats("x.org")?.waiting === 0, "nobody waits");
+  // Those that were answered belong to their caller.
+  expect(started.service.permits.size).toBe(3);
+});
+
 it("takes a connection that is closed on one side for a caller that has gone", async () => {
   const [service] = await taken();
   await using started = service;

@@ -185,4 +185,11 @@ export type LimiterEvent =
   | { readonly type: "resume"; readonly key: string; readonly atMs: number }
   | { readonly type: "warn"; readonly key: string; readonly atMs: number; readonly message: string }
   | { readonly type: "evict"; readonly key: string; readonly atMs: number }
-  | { readonly type: "outage"; readonly key: string; readonly atMs: number; readonly message: string };
+  | {
+      readonly type: "outage";
+      readonly key: string;
+      readonly atMs: number;
+      /** Whether the store is away from now on; false: it is back. */
+      readonly isAway: boolean;
+      readonly message: string;
+    };

@@ -92,6 +92,11 @@ export class Keys {
     this.#sweepScopes(count, nowUs);
   }
 
+  /** Looks at one row. The host may be gone afterwards. */
+  sweepOne(key: string, slot: number, nowUs: number): void {
+    if (this.#owesNothing(slot, nowUs)) this.#settle(key, slot);
+  }
+
   /** Looks at every row, so that what is kept is exactly what was promised. */
   sweepAll(nowUs: number): void {
     this.#hostCursor = undefined;
@@ -168,10 +173,12 @@ export class Keys {
       }
       const [name, slot] = next.value;
       if (!this.#owesNothing(slot, nowUs)) continue;
-      if (name === OVERFLOW_KEY) this.books.fold(slot);
+      const isHosts = name === OVERFLOW_KEY;
+      if (isHosts) this.books.fold(slot);
       this.scopes.delete(name);
       this.ledger.forget(slot);
       this.ledger.slab.release(slot);
+      if (isHosts) this.options.onDrop(name, true);
     }
   }
 }

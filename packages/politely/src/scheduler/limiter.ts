@@ -24,7 +24,7 @@ import { Quiet } from "./quiet.js";
 import { reconfigure } from "./reconfigure.js";
 import { LAST_US, OWED } from "./slab.js";
 import type { Slowdown } from "./slowdowns.js";
-import { allStats, hostStats } from "./stats.js";
+import { allStats, eachStats, hostStats } from "./stats.js";
 import { answerOfError, answerOfValue } from "./taskAnswer.js";
 
 /** Up to this many hosts, one host's statistics are looked up only after a whole sweep, so that what is folded is exact. */
@@ -177,6 +177,10 @@ export class LocalLimiter implements Limiter {
     const stats = hostStats(engine, key, slot, nowUs);
     engine.flush();
     return stats.asked === 0 ? undefined : stats;
+  }
+
+  eachStats(): IterableIterator<Stats> {
+    return eachStats(this.#engine);
   }
 
   /** The statistics of a host, zeros when it was never seen. */

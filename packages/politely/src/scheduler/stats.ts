@@ -7,15 +7,17 @@ export const FOLDED_HOST = "*";
 
 /** What is true of a host at this moment, beside its counts. */
 interface Present {
-  readonly lastRequestAt?: Date;
+  readonly lastRequestAt: Date | undefined;
   readonly lastUs: number;
   readonly inFlight: number;
   readonly waiting: number;
   readonly cooldownMs: number;
-  readonly tokens?: number;
+  readonly tokens: number | undefined;
   readonly windows: readonly WindowStats[];
-  readonly foldedHosts?: number;
+  readonly foldedHosts: number | undefined;
 }
+
+const NO_WINDOWS: readonly WindowStats[] = [];
 
 /** The statistics of one row. */
 export function hostStats(engine: Engine, host: string, slot: number, nowUs: number): Stats {
@@ -25,23 +27,32 @@ export function hostStats(engine: Engine, host: string, slot: number, nowUs: num
   // Counted before the books are read: looking may find that some have lapsed.
   const inFlight = ledger.inFlight(slot, nowUs);
   const lastUs = ledger.lastUs(slot);
-  const windows = rule.windows.map((window, index) => {
-    const calls = ledger.windowUsed(slot, index, nowUs);
-    const freeUs = ledger.windowAt(slot, index, { rate: 1, window: 1, quota: 1 }, nowUs);
-    const nextFreeMs = Math.max(0, freeUs - nowUs) / 1000;
-    return { calls, remaining: Math.max(0, window.count - calls), periodMs: window.perUs / 1000, nextFreeMs };
-  });
+  const hasStarted = lastUs !== Number.NEGATIVE_INFINITY;
   const heldUs = Math.max(ledger.cooldowns.get(slot)?.untilUs ?? nowUs, nowUs) - nowUs;
+  // Nothing is spread: this is made for every host there is.
   return new Snapshot(host, engine.books.read(slot) ?? { ...engine.books.folded }, {
-    ...(lastUs === Number.NEGATIVE_INFINITY ? {} : { lastRequestAt: new Date(clock.wall() - (nowUs - lastUs) / 1000) }),
+    lastRequestAt: hasStarted ? new Date(clock.wall() - (nowUs - lastUs) / 1000) : undefined,
     lastUs,
     inFlight,
     waiting: queue.gateAt(slot)?.waiting ?? 0,
     cooldownMs: heldUs / 1000,
-    ...(rule.rateCount === 0 ? {} : { tokens: rule.burst - ledger.owedAt(slot, nowUs) / rule.ratePerUs }),
-    windows,
+    tokens: rule.rateCount === 0 ? undefined : rule.burst - ledger.owedAt(slot, nowUs) / rule.ratePerUs,
+    windows: rule.windows.length === 0 ? NO_WINDOWS : windowStats(engine, slot, nowUs),
+    foldedHosts: undefined,
   });
 }
+
+function windowStats({ ledger }: Engine, slot: number, nowUs: number): WindowStats[] {
+  const { rule } = ledger.profileOf(slot);
+  return rule.windows.map((window, index) => {
+    const calls = ledger.windowUsed(slot, index, nowUs);
+    const freeUs = ledger.windowAt(slot, index, ONE_UNIT, nowUs);
+    const nextFreeMs = Math.max(0, freeUs - nowUs) / 1000;
+    return { calls, remaining: Math.max(0, window.count - calls), periodMs: window.perUs / 1000, nextFreeMs };
+  });
+}
+
+const ONE_UNIT = { rate: 1, window: 1, quota: 1 };
 
 /** Everything that is kept: hosts in order of first use, then those beyond `maxKeys` together, then the folded ones. */
 export function allStats(engine: Engine, nowUs: number): Stats[] {
@@ -59,6 +70,33 @@ export function allStats(engine: Engine, nowUs: number): Stats[] {
   return rows;
 }
 
+/**
+ * The same rows in the same order, each as it is when it is asked for. No more hosts are looked at than there are at the beginning, so that it ends however
+ * many come meanwhile; those that are there at the beginning come first.
+ */
+export function* eachStats(engine: Engine): Generator<Stats, void, undefined> {
+  const { keys, options } = engine;
+  if (options.keepStats > 0) {
+    let left = keys.hosts.size;
+    for (const [host, slot] of keys.hosts) {
+      if (left-- === 0) break;
+      const nowUs = engine.nowUs();
+      keys.sweepOne(host, slot, nowUs);
+      const stats = keys.hosts.get(host) === slot ? hostStats(engine, host, slot, nowUs) : undefined;
+      // Who reads has to hear that a host was folded away before the next row.
+      engine.flush();
+      if (stats !== undefined && stats.asked > 0) yield stats;
+    }
+    for (const [host, slot] of keys.overflow) yield* told(engine, hostStats(engine, host, slot, engine.nowUs()));
+  }
+  yield* told(engine, foldedStats(engine, engine.nowUs()));
+}
+
+function told(engine: Engine, stats: Stats): readonly Stats[] {
+  engine.flush();
+  return stats.asked > 0 ? [stats] : [];
+}
+
 function foldedStats(engine: Engine, nowUs: number): Stats {
   const { keys, books, ledger, queue, options } = engine;
   let inFlight = 0;
@@ -72,11 +110,13 @@ function foldedStats(engine: Engine, nowUs: number): Stats {
     FOLDED_HOST,
     { ...books.folded },
     {
+      lastRequestAt: undefined,
       lastUs: Number.NEGATIVE_INFINITY,
       inFlight,
       waiting: options.keepStats === 0 ? queue.waiting : 0,
       cooldownMs: 0,
-      windows: [],
+      tokens: undefined,
+      windows: NO_WINDOWS,
       foldedHosts: books.foldedHosts,
     },
   );

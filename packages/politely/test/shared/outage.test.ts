@@ -12,6 +12,23 @@ function outages(limiter: SharedLimiter): string[] {
   return messages;
 }
 
+it("is told with events that say whether it is away now", async () => {
+  const fleet = new Fleet();
+  const limiter = fleet.add({ rate: "10/s" });
+  const away: boolean[] = [];
+  limiter.subscribe((event) => {
+    if (event.type === "outage") away.push(event.isAway);
+  });
+  fleet.mood = "refusing";
+  const work = fleet.demand(limiter, 1);
+  await fleet.clock.advance(10_000);
+  await work;
+  expect(away).toEqual([true]);
+  fleet.mood = "well";
+  await fleet.clock.advance(60_000);
+  expect(away).toEqual([true, false]);
+});
+
 describe("while the store is away", () => {
   it.each(["refusing", "silent"] as const)(
     "closed: a %s store means a StoreError within 10 s, and nothing granted",

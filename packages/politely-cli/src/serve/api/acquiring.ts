@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "../callers.js";
@@ -18,13 +19,30 @@ export interface AcquireBody extends TargetBody {
 const GONE = new Error("The caller closed the connection.");
 
 /**
+ * What ends the waits of each connection. Nothing ends one of them alone: its callers leave together, and are dismissed together. So one does for all that come
+ * after each other, and making it is no part of the way to a grant.
+ */
+const cancels = new WeakMap<Socket, AbortController>();
+
+function cancelOf(socket: Socket): AbortController {
+  const known = cancels.get(socket);
+  if (known !== undefined) return known;
+  const cancel = new AbortController();
+  // Requests that stand in line on one connection each listen.
+  setMaxListeners(0, cancel.signal);
+  if (socket.destroyed) cancel.abort(GONE);
+  else socket.once("close", () => cancel.abort(GONE));
+  cancels.set(socket, cancel);
+  return cancel;
+}
+
+/**
  * A caller of `acquire`, from the question to the last byte of its answer.
  *
  * Whatever happens to the connection, a grant is either with its caller or given back as unused: the wait ends when the connection closes, and a permit
- * whose answer could not be written is taken back. One listener on the connection does both; a second says when the answer is out.
+ * whose answer could not be written is taken back.
  */
 export class WaitingCaller implements Caller {
-  readonly #cancel = new AbortController();
   readonly #socket: Socket;
   /** The permit, once there is one. */
   #id: string | undefined = undefined;
@@ -44,13 +62,12 @@ export class WaitingCaller implements Caller {
     const { body } = this.request;
     const { maxWaitMs: maxWait, priority, cost } = body;
     callers.enter(this);
-    this.#socket.once("close", this.#onClose);
-    const options = { signal: this.#cancel.signal, maxWait, priority, cost };
+    const options = { signal: cancelOf(this.#socket).signal, maxWait, priority, cost };
     limiter.acquire(targetOf(body), options).then(this.#onGrant, this.#onRefusal);
   }
 
   dismiss(): void {
-    this.#cancel.abort(stoppingProblem());
+    cancelOf(this.#socket).abort(stoppingProblem());
   }
 
   readonly #onGrant = (permit: ServicePermit): void => {
@@ -59,16 +76,16 @@ export class WaitingCaller implements Caller {
     const { ttlMs = TTL_MS.usual } = this.request.body;
     this.#id = permits.add(permit, ttlMs);
     if (this.#socket.destroyed || !this.#socket.writable) {
-      this.#takeBack(this.#id);
+      permits.takeBack(this.#id);
       return;
     }
+    this.#socket.once("close", this.#onClose);
     this.reply.raw.once("finish", this.#onAnswered);
     this.reply.send({ permit: this.#id, domain: permit.key, waitedMs: permit.waitedMs, ttlMs });
   };
 
   readonly #onRefusal = (error: unknown): void => {
     this.parts.callers.leave(this);
-    this.#socket.off("close", this.#onClose);
     if (this.#socket.destroyed) return;
     const problem = asProblem(error);
     // The handler of errors writes it to the log.
@@ -81,12 +98,6 @@ export class WaitingCaller implements Caller {
   };
 
   readonly #onClose = (): void => {
-    if (this.#id === undefined) this.#cancel.abort(GONE);
-    else this.#takeBack(this.#id);
+    if (this.#id !== undefined) this.parts.permits.takeBack(this.#id);
   };
-
-  #takeBack(id: string): void {
-    this.#socket.off("close", this.#onClose);
-    this.parts.permits.takeBack(id);
-  }
 }

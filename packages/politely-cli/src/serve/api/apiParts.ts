@@ -4,16 +4,18 @@ import type { Callers } from "../callers.js";
 import type { Permits } from "../permits.js";
 import type { PolicyBook } from "../policyBook.js";
 import type { ServiceLimiter } from "../serviceLimiter.js";
+import type { TurnedAway } from "../turnedAway.js";
 
 /** What the routes work with. */
 export interface ApiParts {
   readonly limiter: ServiceLimiter;
   readonly permits: Permits;
   readonly callers: Callers;
+  readonly turnedAway: TurnedAway;
   readonly book: PolicyBook;
   /** `"memory"`, or the kind of store. */
   readonly store: string;
-  /** Whether the store answers. */
+  /** Whether the store answers, or did within the last second. */
   readonly isStoreThere: () => Promise<boolean>;
   /** Whether pauses and limits may be changed. */
   readonly isWritable: boolean;

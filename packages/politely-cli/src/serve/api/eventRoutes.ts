@@ -1,5 +1,4 @@
 import type { FastifyInstance } from "fastify";
-import type { Callers } from "../callers.js";
 import type { ApiParts } from "./apiParts.js";
 import { stoppingProblem } from "./asProblem.js";
 import type { EventReaders } from "./eventReaders.js";
@@ -27,7 +26,7 @@ const FULL_RETRY_MS = 10_000;
 
 /** `GET /v1/events`: what happens, as server-sent events. */
 export function eventRoutes(app: FastifyInstance, parts: ApiParts, readers: EventReaders): void {
-  const { limiter, callers } = parts;
+  const { limiter } = parts;
   const schema = {
     summary: "What happens, as server-sent events; data is the event as JSON",
     querystring: object({
@@ -39,12 +38,12 @@ export function eventRoutes(app: FastifyInstance, parts: ApiParts, readers: Even
     },
   };
   app.get<{ Querystring: { domain?: string; type?: string } }>("/v1/events", { schema }, async (request, reply) => {
-    checkRoom(callers, readers);
+    checkRoom(parts, readers);
     const { domain: name, type } = request.query;
     const types = type === undefined ? undefined : typesOf(type);
     const key = name === undefined ? undefined : (await limiter.explain(name)).key;
     // A store takes its time: the caller may have gone meanwhile, the last place too.
-    checkRoom(callers, readers);
+    checkRoom(parts, readers);
     reply.hijack();
     if (request.raw.socket.destroyed || reply.raw.destroyed) return;
     reply.raw.writeHead(200, {
@@ -57,9 +56,10 @@ export function eventRoutes(app: FastifyInstance, parts: ApiParts, readers: Even
   });
 }
 
-function checkRoom({ isStopping }: Callers, { size, most }: EventReaders): void {
-  if (isStopping) throw stoppingProblem();
+function checkRoom({ callers, turnedAway }: ApiParts, { size, most }: EventReaders): void {
+  if (callers.isStopping) throw stoppingProblem();
   if (size < most) return;
+  turnedAway.count("events");
   throw new ProblemError(503, `${most} callers read events already.`, { code: "full", retryAfterMs: FULL_RETRY_MS });
 }
 

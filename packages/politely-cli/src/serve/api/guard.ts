@@ -19,14 +19,19 @@ export interface GuardOptions {
  */
 export function hostGuard({ allowedHosts }: GuardOptions): onRequestHookHandler {
   const allowed = new Set(["localhost", ...allowedHosts.map((name) => name.toLowerCase())]);
+  // Who calls mostly calls in the same way as the one before.
+  let last: { readonly host: string | undefined; readonly localAddress: string | undefined } | undefined;
   return (request, _reply, done) => {
     const { headers, method, socket } = request.raw;
     const { host } = headers;
-    if (!isMeant(host, socket.localAddress, allowed)) {
+    const { localAddress } = socket;
+    const isKnown = last !== undefined && last.host === host && last.localAddress === localAddress;
+    if (!isKnown && !isMeant(host, localAddress, allowed)) {
       const detail = `Host "${host ?? ""}" is not a name of this service. Call it by its address, or start it with --allow-host.`;
       done(new ProblemError(421, detail, { code: "host" }));
       return;
     }
+    if (!isKnown) last = { host, localAddress };
     const { origin } = headers;
     if (origin !== undefined && method !== "GET" && method !== "HEAD" && !isOwn(origin, host)) {
       done(new ProblemError(403, "Another site's page may not do this.", { code: "origin" }));

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { prometheusMetrics } from "politely/prometheus";
+import { seldom } from "../seldom.js";
+import { DOORS } from "../turnedAway.js";
 import type { ApiParts } from "./apiParts.js";
 
 /** `GET /metrics`, for Prometheus: what the library measures, and what only the service knows. Counts from now on and until the app closes. */
@@ -9,6 +11,12 @@ export function metricsRoutes(app: FastifyInstance, parts: ApiParts): void {
     metrics.close();
     done();
   });
+  // Who asks while the numbers are being read gets the same ones.
+  const read = seldom(
+    () => metrics.text(),
+    0,
+    () => parts.ticker.nowMs(),
+  );
   const schema = {
     summary: "Metrics for Prometheus; names begin with politely_",
     response: {
@@ -16,22 +24,28 @@ export function metricsRoutes(app: FastifyInstance, parts: ApiParts): void {
     },
   };
   app.get("/metrics", { schema, exposeHeadRoute: true }, async (_request, reply) => {
-    const text = await metrics.text();
+    const text = await read();
     return reply.type(metrics.contentType).send(text + ownText(parts));
   });
 }
 
 /** The service's own numbers. The limiter hears of none of them: to it, a permit that lapses is released, and who is turned away never came. */
-function ownText({ permits, callers }: ApiParts): string {
-  const rows: readonly (readonly [name: string, type: "counter" | "gauge", says: string, value: number])[] = [
-    ["lapsed_permits_total", "counter", "Permits whose lifetime ended before they were released.", permits.lapsedCount],
-    ["turned_away_total", "counter", "Callers of acquire that got a 503 at the door.", callers.turnedAwayCount],
-    ["permits", "gauge", "Permits that callers hold.", permits.size],
-    ["waiting", "gauge", "Callers that wait for a start, in the proxy too.", callers.everywhere],
-  ];
-  const texts = rows.map(([suffix, type, says, value]) => {
-    const name = `politely_service_${suffix}`;
-    return `# HELP ${name} ${says}\n# TYPE ${name} ${type}\n${name} ${value}\n`;
-  });
-  return texts.join("");
+function ownText({ permits, callers, turnedAway }: ApiParts): string {
+  const doors = DOORS.map((door) => [`{door="${door}"}`, turnedAway.counts[door]] as const);
+  return [
+    told("lapsed_permits_total", "Permits whose lifetime ended before they were released.", [
+      ["", permits.lapsedCount],
+    ]),
+    told("turned_away_total", "Callers that found no place, by where.", doors),
+    told("permits", "Permits that callers hold.", [["", permits.size]]),
+    told("waiting", "Callers that wait for a start, in the proxy too.", [["", callers.everywhere]]),
+  ].join("");
+}
+
+/** One metric. What only grows has a name that ends with `_total`. */
+function told(suffix: string, says: string, series: readonly (readonly [labels: string, value: number])[]): string {
+  const name = `politely_service_${suffix}`;
+  const type = suffix.endsWith("_total") ? "counter" : "gauge";
+  const lines = series.map(([labels, value]) => `${name}${labels} ${value}\n`);
+  return `# HELP ${name} ${says}\n# TYPE ${name} ${type}\n${lines.join("")}`;
 }

@@ -21,7 +21,7 @@ export function permitRoutes(app: FastifyInstance, parts: ApiParts): void {
 }
 
 function addAcquire(app: FastifyInstance, parts: ApiParts): void {
-  const { callers, permits, maxPermits } = parts;
+  const { callers, permits, maxPermits, turnedAway } = parts;
   const schema = {
     summary: "Waits until a request may start, and answers with a permit; closing the connection ends the wait",
     body: object(
@@ -63,7 +63,7 @@ function addAcquire(app: FastifyInstance, parts: ApiParts): void {
     if (callers.isStopping) return sendProblem(reply, stoppingProblem());
     const { size } = callers;
     if (size >= callers.most || size + permits.size >= maxPermits) {
-      callers.turnedAwayCount++;
+      turnedAway.count("acquire");
       return sendProblem(reply, fullProblem(size, permits.size));
     }
     new WaitingCaller(parts, request, reply).begin();

@@ -2,7 +2,9 @@ import { PassThrough, type Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { machineTicker, type Ticker } from "../../view/ticker.js";
 import type { HostFeed } from "./hostFeed.js";
-import { HOST_STATES, type HostRow } from "./row.js";
+import { ranking } from "./ranking.js";
+import type { HostRow } from "./row.js";
+import { unhurried } from "./unhurried.js";
 
 /** What every reader is told first, beside the hosts. */
 export interface FeedHello {
@@ -52,6 +54,8 @@ export interface FeedOpening extends FeedHello {
 /** Sends the feed to those who read it, as server-sent events. Nothing is looked at while nobody reads. */
 export class FeedReaders {
   readonly #readers = new Set<Reader>();
+  /** Rows as they are sent, by name, of this tick. */
+  #texts: Map<string, string> = new Map();
   #stopTicking: (() => void) | undefined;
 
   constructor(
@@ -66,19 +70,27 @@ export class FeedReaders {
     return this.#readers.size < MAX_READERS;
   }
 
+  /** The hosts that a stream begins with, the most interesting first: 2,000 at most. */
+  async first(): Promise<readonly HostRow[]> {
+    return (await ranking(this.feed, { limit: MAX_ROWS })).rows;
+  }
+
   /**
-   * Begins a stream: hello with the 2,000 most interesting hosts as they were last looked at, then changes. It ends by being destroyed, with `close`, or
+   * Begins a stream: hello with the hosts of `first` as they were last looked at, then all others, then changes. It ends by being destroyed, with `close`, or
    * because nobody reads it: what waits for a reader is bounded, and after a minute without a byte taken it is cut off.
    */
-  join(): Readable {
+  join(first: readonly Pick<HostRow, "domain">[]): Readable {
     const stream = new PassThrough({ highWaterMark: BUFFER_BYTES });
-    const rows = this.ranked();
+    const moment = this.feed.moment();
+    const records = first.slice(0, MAX_ROWS).map(({ domain }) => this.feed.record(domain));
+    const rows = records.flatMap((record) => (record === undefined ? [] : [record.row(moment)]));
     const totals = JSON.stringify(this.feed.totals());
-    const pending = new Set(rows.slice(MAX_ROWS).map(({ domain }) => domain));
+    const pending = new Set<string>();
+    for (const { domain } of this.feed.records()) pending.add(domain);
+    for (const { domain } of rows) pending.delete(domain);
     const reader: Reader = { stream, pending, gone: new Set(), totals, quietTicks: 0, deafTicks: 0 };
     const { hostCount } = this.feed;
-    const now = Math.round(this.feed.moment().wallMs);
-    const opening: FeedOpening = { ...this.hello, now, hostCount, rows: rows.slice(0, MAX_ROWS) };
+    const opening: FeedOpening = { ...this.hello, now: Math.round(moment.wallMs), hostCount, rows };
     stream.write(message("hello", JSON.stringify(opening)));
     stream.write(message("totals", totals));
     stream.once("close", () => this.#leave(reader));
@@ -96,14 +108,6 @@ export class FeedReaders {
     }
   }
 
-  /** The rows of all hosts that fit, the most interesting first: by state, then those with the most waiting, the fastest, the latest. */
-  ranked(fits: (row: HostRow) => boolean = () => true): HostRow[] {
-    const moment = this.feed.moment();
-    return Array.from(this.feed.records(), (record) => record.row(moment))
-      .filter(fits)
-      .sort(byInterest);
-  }
-
   /** Ends every stream. */
   close(): void {
     for (const { stream } of this.#readers) stream.end();
@@ -113,12 +117,31 @@ export class FeedReaders {
 
   async #tick(): Promise<void> {
     await this.#look();
+    await this.#write();
     for (const reader of this.#readers) this.#send(reader);
+  }
+
+  /** Writes the rows that readers are told next: each once, however many read it, and others have their turn in between. */
+  async #write(): Promise<void> {
+    const wanted = new Set<string>();
+    for (const { pending, stream } of this.#readers) {
+      if (stream.writableNeedDrain) continue;
+      for (const domain of firstOf(pending)) wanted.add(domain);
+    }
+    const moment = this.feed.moment();
+    const texts = new Map<string, string>();
+    this.#texts = texts;
+    for await (const domain of unhurried(wanted)) {
+      const record = this.feed.record(domain);
+      if (record !== undefined) texts.set(domain, JSON.stringify(record.row(moment)));
+    }
   }
 
   /** Whoever looks, all readers hear of what was found. */
   async #look(): Promise<void> {
     const { changed, gone } = await this.feed.look();
+    // What was written before is out of date; it is told with the next tick.
+    for (const { domain } of changed) this.#texts.delete(domain);
     const most = this.feed.hostCount + MAX_UNTOLD;
     for (const reader of this.#readers) {
       for (const { domain } of changed) {
@@ -149,7 +172,8 @@ export class FeedReaders {
       reader.quietTicks = 0;
     }
     if (pending.size > 0) {
-      stream.write(message("rows", `[${this.#rowsFor(pending)}]`));
+      const rows = this.#takeRows(pending);
+      if (rows.length > 0) stream.write(message("rows", `[${rows.join(",")}]`));
       reader.quietTicks = 0;
     }
     const totals = JSON.stringify(this.feed.totals());
@@ -163,17 +187,16 @@ export class FeedReaders {
     stream.write(": still here\n\n");
   }
 
-  #rowsFor(pending: Set<string>): string {
-    const moment = this.feed.moment();
-    const texts: string[] = [];
-    for (const domain of pending) {
-      if (texts.length >= MAX_ROWS) break;
-      pending.delete(domain);
+  /** Takes those rows out that are told now. What came after the texts were written stays. */
+  #takeRows(pending: Set<string>): string[] {
+    const rows: string[] = [];
+    for (const domain of firstOf(pending)) {
+      const text = this.#texts.get(domain);
       // Forgotten since the last look: the next one tells.
-      const record = this.feed.record(domain);
-      if (record !== undefined) texts.push(JSON.stringify(record.row(moment)));
+      if (text !== undefined || this.feed.record(domain) === undefined) pending.delete(domain);
+      if (text !== undefined) rows.push(text);
     }
-    return texts.join(",");
+    return rows;
   }
 
   #cutOff(reader: Reader): void {
@@ -192,14 +215,14 @@ export class FeedReaders {
   }
 }
 
-function byInterest(a: HostRow, b: HostRow): number {
-  return (
-    HOST_STATES.indexOf(a.state) - HOST_STATES.indexOf(b.state) ||
-    b.waiting - a.waiting ||
-    b.perSecond - a.perSecond ||
-    (b.lastAt ?? 0) - (a.lastAt ?? 0) ||
-    (a.domain < b.domain ? -1 : 1)
-  );
+/** As many as a reader is sent in a tick. */
+function firstOf(pending: ReadonlySet<string>): readonly string[] {
+  const some: string[] = [];
+  for (const domain of pending) {
+    if (some.length >= MAX_ROWS) break;
+    some.push(domain);
+  }
+  return some;
 }
 
 function message(event: string, data: string): string {

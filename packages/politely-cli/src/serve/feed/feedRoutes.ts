@@ -3,15 +3,17 @@ import type { PolicyInput } from "politely";
 import { stoppingProblem } from "../api/asProblem.js";
 import { ProblemError } from "../api/problem.js";
 import type { ServiceLimiter } from "../serviceLimiter.js";
+import type { TurnedAway } from "../turnedAway.js";
 import { FeedReaders } from "./feedReaders.js";
 import { feedSchema, hostsSchema, timelineSchema } from "./feedSchemas.js";
 import { HostFeed, type HostFeedOptions } from "./hostFeed.js";
 import type { HostRecord } from "./hostRecord.js";
-import type { HostState } from "./row.js";
+import { ranking } from "./ranking.js";
+import type { HostRow, HostState } from "./row.js";
 
 /** What the feed needs to know of the service. */
 export interface FeedRoutesOptions {
-  readonly limiter: Pick<ServiceLimiter, "explain" | "stats" | "subscribe">;
+  readonly limiter: Pick<ServiceLimiter, "eachStats" | "explain" | "stats" | "subscribe">;
   /** The policy in force, with what was changed since the start: the same object until it is another one. */
   readonly policy: () => PolicyInput;
   /** Whether the dashboard may offer to pause hosts and to change limits. */
@@ -20,6 +22,8 @@ export interface FeedRoutesOptions {
   readonly version?: string;
   /** Aborted once the service stops: streams end, and no new ones begin. Default: never. */
   readonly stopping?: AbortSignal;
+  /** Hears of readers for whom there was no place. Default: nobody does. */
+  readonly turnedAway?: TurnedAway;
   /** For tests. Default: the machine's. */
   readonly clock?: HostFeedOptions["clock"];
   /** How many hosts are kept. Default 20,000. */
@@ -56,18 +60,20 @@ export function feedRoutes(app: FastifyInstance, options: FeedRoutesOptions): vo
     async ({ query: { q = "", state, limit } }) => {
       await readers.refresh();
       const wanted = q.trim().toLowerCase();
-      const rows = readers.ranked((row) => row.domain.includes(wanted) && (state === undefined || row.state === state));
-      return { hostCount: feed.hostCount, matched: rows.length, rows: rows.slice(0, limit) };
+      const fits = (row: HostRow): boolean =>
+        row.domain.includes(wanted) && (state === undefined || row.state === state);
+      return { hostCount: feed.hostCount, ...(await ranking(feed, { limit, fits })) };
     },
   );
 
   app.get("/v1/feed", { schema: feedSchema }, async (request, reply) => {
-    checkRoom(readers, stopping);
+    checkRoom(readers, options);
     await readers.refresh();
+    const first = await readers.first();
     // That takes a moment: the reader may have gone meanwhile, the last place too.
-    checkRoom(readers, stopping);
+    checkRoom(readers, options);
     if (request.raw.socket.destroyed) return reply.hijack();
-    const stream = readers.join();
+    const stream = readers.join(first);
     return reply
       .header("content-type", "text/event-stream; charset=utf-8")
       .header("cache-control", "no-store")
@@ -83,9 +89,10 @@ export function feedRoutes(app: FastifyInstance, options: FeedRoutesOptions): vo
   );
 }
 
-function checkRoom({ hasRoom }: FeedReaders, stopping: AbortSignal | undefined): void {
+function checkRoom({ hasRoom }: FeedReaders, { stopping, turnedAway }: FeedRoutesOptions): void {
   if (stopping?.aborted === true) throw stoppingProblem();
   if (hasRoom) return;
+  turnedAway?.count("feed");
   const detail = "64 dashboards read the feed already. Close one, or try again later.";
   throw new ProblemError(503, detail, { code: "full", retryAfterMs: 10_000 });
 }

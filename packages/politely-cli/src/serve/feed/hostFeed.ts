@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import type { LimiterEvent, PolicyInput, Stats } from "politely";
 import type { ServiceLimiter } from "../serviceLimiter.js";
 import { DueTurns } from "./dueTurns.js";
@@ -8,10 +7,11 @@ import { HostRecord, type Moment } from "./hostRecord.js";
 import { type Pace, Paces } from "./paces.js";
 import type { FeedTotals, Timeline } from "./row.js";
 import { Seconds, TIMELINE_SECONDS } from "./seconds.js";
+import { unhurried } from "./unhurried.js";
 
 /** What a feed is made of. */
 export interface HostFeedOptions {
-  readonly limiter: Pick<ServiceLimiter, "explain" | "stats" | "subscribe">;
+  readonly limiter: Pick<ServiceLimiter, "eachStats" | "explain" | "stats" | "subscribe">;
   /** The policy in force: the same object until it is another one. */
   readonly policy: () => PolicyInput;
   /** The limiter's clock, and the calendar's. Default: the machine's. */
@@ -31,8 +31,6 @@ export interface FeedChanges {
 /** So many hosts are counted anew in a look, and so many asked why they wait: at most 2,000 rows change in one. */
 const MAX_COUNTED = 1_800;
 const MAX_EXPLAINED = 200;
-/** Hosts that are looked at in one go; then others have their turn. */
-const IN_ONE_GO = 300;
 /** Counting all hosts at once, where one cannot be asked alone for less, may take this part of the time. */
 const COUNTING_SHARE = 1 / 20;
 
@@ -224,7 +222,7 @@ export class HostFeed {
     return some;
   }
 
-  /** How to get the counts of a host. A limiter with a store would ask it for each host; all hosts at once are counted here, and cost no question. */
+  /** How to get the counts of a host. A limiter with a store would ask it for each host; all hosts together are counted here, and cost no question. */
   async #counter(anyKey: string): Promise<(key: string) => Stats | undefined> {
     const { limiter } = this.options;
     if (this.#isEachAsked) {
@@ -235,11 +233,7 @@ export class HostFeed {
     if (this.#isEachAsked) return (key) => tried(() => limiter.stats(key) as Stats | undefined);
     const beganMs = performance.now();
     const all = new Map<string, Stats>();
-    try {
-      for (const stats of await limiter.stats()) all.set(stats.host, stats);
-    } catch {
-      // A store that is away leaves the picture as it was.
-    }
+    for await (const stats of unhurried(limiter.eachStats())) all.set(stats.host, stats);
     this.#countableAtMs = this.#clock.now() + (performance.now() - beganMs) / COUNTING_SHARE;
     return (key) => all.get(key);
   }
@@ -292,15 +286,6 @@ export class HostFeed {
     const { allowedPerSecond } = this.#sums;
     if (allowedPerSecond === null || globalPerSecond === null) return allowedPerSecond ?? globalPerSecond;
     return Math.min(allowedPerSecond, globalPerSecond);
-  }
-}
-
-/** Gives all of them, and lets others have their turn now and then. */
-async function* unhurried<T>(all: Iterable<T>): AsyncIterable<T> {
-  let given = 0;
-  for (const one of all) {
-    yield one;
-    if (++given % IN_ONE_GO === 0) await setImmediate();
   }
 }
 

@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { asProblem } from "../api/asProblem.js";
 import { ProblemError } from "../api/problem.js";
+import type { TurnedAway } from "../turnedAway.js";
 import { ClientGuard } from "./clientGuard.js";
 import { ClientGone } from "./failures.js";
 import { answerProblem, ProxyProblem, rawProblem } from "./proxyProblem.js";
@@ -47,6 +48,8 @@ export interface ProxyOptions {
   readonly headersTimeoutMs?: number | undefined;
   /** Certificates to trust for https instead of Node's own, PEM. Default: Node's own. */
   readonly ca?: readonly string[] | undefined;
+  /** Counts those for whom there was no place. Default: nobody does. */
+  readonly turnedAway?: TurnedAway | undefined;
   /** Hears of mistakes of the proxy itself; never of what clients ask for. */
   log(line: string): void;
   /** Hears of each request when its answer has begun: method, origin, status. Never a path or a header. Default: nobody. */
@@ -110,7 +113,8 @@ class HttpProxy implements PacingProxy {
     // Every open tunnel listens.
     setMaxListeners(0, this.#broken.signal);
     this.#clients = new ClientGuard(options);
-    this.#turns = new Turns({ limiter, maxWaiting, maxWaitMs, log: (line) => options.log(line) });
+    const onFull = (): void => options.turnedAway?.count("proxy");
+    this.#turns = new Turns({ limiter, maxWaiting, maxWaitMs, onFull, log: (line) => options.log(line) });
     this.#sender = new Sender({ guard, connectTimeoutMs, maxHeaderBytes: MAX_HEADER_BYTES, ca: options.ca });
     this.#relay = {
       turns: this.#turns,
@@ -132,6 +136,7 @@ class HttpProxy implements PacingProxy {
     server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) =>
       this.#serve(request, response, true),
     );
+    server.on("drop", () => options.turnedAway?.count("connections"));
     server.on("connect", (request, client, early) => this.#connect(request, client, early));
     server.on("clientError", (error, socket) => this.#refuseUnread(error, socket));
   }

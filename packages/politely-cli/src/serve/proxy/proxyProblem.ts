@@ -30,7 +30,8 @@ export function answerProblem(response: ServerResponse, problem: ProblemError): 
     return;
   }
   const body = problemText(problem);
-  response.writeHead(problem.status, headersOf(problem, body));
+  // With a reason of its own: a site's, with which the answer could not be begun, would still be there.
+  response.writeHead(problem.status, reasonOf(problem), headersOf(problem, body));
   response.end(response.req.method === "HEAD" ? undefined : body);
 }
 
@@ -38,7 +39,11 @@ export function answerProblem(response: ServerResponse, problem: ProblemError): 
 export function rawProblem(problem: ProblemError): string {
   const body = problemText(problem);
   const lines = Object.entries(headersOf(problem, body)).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? "Error"}\r\n${lines.join("")}\r\n${body}`;
+  return `HTTP/1.1 ${problem.status} ${reasonOf(problem)}\r\n${lines.join("")}\r\n${body}`;
+}
+
+function reasonOf({ status }: ProblemError): string {
+  return STATUS_CODES[status] ?? "Error";
 }
 
 function headersOf(problem: ProblemError, body: string): Record<string, string> {

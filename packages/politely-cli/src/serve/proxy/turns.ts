@@ -13,6 +13,8 @@ export interface TurnsOptions {
   readonly maxWaiting: number;
   /** The longest anybody waits. Undefined: what the policy says. */
   readonly maxWaitMs: number | undefined;
+  /** Hears of each that found too many waiting. Default: nobody does. */
+  readonly onFull?: (() => void) | undefined;
   log(line: string): void;
 }
 
@@ -35,9 +37,12 @@ export class Turns {
    * service stops, 400 for a host that makes no sense. Throws `away.reason` once the client has gone; a grant in that moment is given back.
    */
   async take(url: string, away: AbortSignal): Promise<Turn> {
-    const { limiter, maxWaiting, maxWaitMs } = this.options;
+    const { limiter, maxWaiting, maxWaitMs, onFull } = this.options;
     if (this.#isStopping) throw stoppingProblem();
-    if (this.waitingCount >= maxWaiting) throw tooMany(maxWaiting);
+    if (this.waitingCount >= maxWaiting) {
+      onFull?.();
+      throw tooMany(maxWaiting);
+    }
     const wait = new AbortController();
     const leave = (): void => wait.abort(away.reason);
     away.addEventListener("abort", leave, { once: true });

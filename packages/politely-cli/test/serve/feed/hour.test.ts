@@ -18,6 +18,7 @@ function watched() {
     policy: () => policy,
     limiter: {
       subscribe: (listener) => limiter.subscribe(listener),
+      eachStats: () => limiter.eachStats(),
       explain: (target): Explanation => {
         asked.explain += 1;
         return limiter.explain(target);

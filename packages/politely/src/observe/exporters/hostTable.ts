@@ -82,12 +82,19 @@ export class HostTable<S extends Series> {
   /** Hands labels of hosts with little activity to those with much. Returns the hosts that got one. */
   rank(): KnownHost<S>[] {
     if (this.#rest.size === 0 || this.maxHosts === 0) return [];
-    const rising = [...this.#rest.values()].filter(({ key }) => this.#canHaveLabel(key)).sort(byActivity);
     const falling = [...this.#labelled.values()].sort(byActivity).reverse();
+    if (falling.length === 0) return [];
+    // Most are far below even the weakest: they need no place in a list.
+    const least = neededAgainst(falling[0]);
+    const rising: KnownHost<S>[] = [];
+    for (const host of this.#rest.values()) {
+      if (host.activity >= least && this.#canHaveLabel(host.key)) rising.push(host);
+    }
+    rising.sort(byActivity);
     const promoted: KnownHost<S>[] = [];
     for (const [index, host] of rising.entries()) {
       const weakest = falling[index];
-      if (weakest === undefined || host.activity < TIMES_AS_ACTIVE * weakest.activity + EVENTS_BEYOND) break;
+      if (weakest === undefined || host.activity < neededAgainst(weakest)) break;
       if (this.#barred.size >= MOVES_PER_LABEL * this.maxHosts) break;
       this.#demote(weakest);
       this.#rest.delete(host.key);
@@ -138,6 +145,11 @@ export class HostTable<S extends Series> {
 
 /** Half a character, which cannot be written as UTF-8. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** How active a host has to be to take over another's label. */
+function neededAgainst({ activity }: { readonly activity: number }): number {
+  return TIMES_AS_ACTIVE * activity + EVENTS_BEYOND;
+}
 
 function byActivity<S extends Series>(a: KnownHost<S>, b: KnownHost<S>): number {
   return b.activity - a.activity;

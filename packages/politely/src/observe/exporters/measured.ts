@@ -7,6 +7,8 @@ export type Soon<T> = T | Promise<T>;
 export interface MeasuredLimiter {
   /** Every host that is kept; of a limiter for one key, that one. */
   stats(): Soon<readonly Stats[] | Stats>;
+  /** The same rows one by one, read in small parts where it is there: of limiters for hosts. */
+  eachStats?(): Iterable<Stats>;
   subscribe(listener: (event: LimiterEvent) => void): () => void;
 }
 

@@ -2,8 +2,10 @@ import type { LimiterEvent, Stats } from "../types.js";
 import { addRow, type Gauges, noGauges } from "./gauges.js";
 import { HostTable, type KnownHost, OTHER } from "./hostTable.js";
 import { type MeasuredLimiter, rowsOf, type TokensOf } from "./measured.js";
+import { nextTurn } from "./nextTurn.js";
 import { type Series, type SeriesMaker, UNKNOWN } from "./series.js";
 import { StatCounters } from "./statCounters.js";
+import { Tally } from "./tally.js";
 
 /** What a look at the statistics gives. */
 export interface Look {
@@ -30,6 +32,8 @@ export class Watch<S extends Series> {
   readonly #counters: StatCounters<S>;
   readonly #stop: () => void;
   #looks = 0;
+  /** Of the look under way. */
+  #tally: Tally | undefined = undefined;
   #lastLook: Promise<unknown>;
 
   constructor(limiter: MeasuredLimiter, maker: SeriesMaker<S>, { maxHosts, tokensOf }: WatchOptions) {
@@ -41,7 +45,10 @@ export class Watch<S extends Series> {
     this.#lastLook = this.#begin();
   }
 
-  /** Reads the statistics: counts what only they tell, hands labels on, and gives what is true at this moment. One look at a time. */
+  /**
+   * Reads the statistics: counts what only they tell, hands labels on, and gives what is true at this moment. One look at a time. Of a limiter
+   * with `eachStats` it reads 250 rows in one turn of the event loop, so that others have theirs.
+   */
   look(): Promise<Look> {
     const looked = this.#lastLook.then(() => this.#look());
     this.#lastLook = looked.catch(() => undefined);
@@ -55,7 +62,9 @@ export class Watch<S extends Series> {
 
   async #begin(): Promise<void> {
     try {
-      this.#counters.begin(rowsOf(await this.#limiter.stats()));
+      const tally = new Tally();
+      for (const row of rowsOf(await this.#limiter.stats())) tally.add(row, false);
+      this.#counters.begin(tally);
     } catch {
       // Counting then begins at zero, with what the statistics say at the first look.
     }
@@ -64,26 +73,39 @@ export class Watch<S extends Series> {
   async #look(): Promise<Look> {
     this.#looks += 1;
     const promoted = this.table.rank();
-    const rows = rowsOf(await this.#limiter.stats());
-    this.#counters.update(rows, promoted);
-    const look = this.#gauges(rows);
+    const look = { gauges: new Map<string, Gauges>(), hostCount: 0 };
+    for (const label of [OTHER, ...this.table.labelled.keys()]) look.gauges.set(label, noGauges());
+    this.#counters.update(await this.#read(look), promoted);
     if (this.#tokensOf !== undefined) await this.#askTokens(this.#tokensOf, look);
     return look;
   }
 
-  #gauges(rows: readonly Stats[]): Look {
-    const gauges = new Map([OTHER, ...this.table.labelled.keys()].map((label) => [label, noGauges()]));
-    let hostCount = 0;
-    for (const row of rows) {
-      if (row.foldedHosts === undefined) hostCount += 1;
-      const host = this.table.find(row.host);
-      const isFresh = host !== undefined && host.changedInLook !== this.#looks;
-      if (isFresh) host.open = row.inFlight;
-      const label = host?.label ?? OTHER;
-      const gauge = gauges.get(label);
-      if (gauge !== undefined) addRow(gauge, row, label !== OTHER);
+  async #read(look: GrowingLook): Promise<Tally> {
+    const tally = new Tally();
+    this.#tally = tally;
+    try {
+      let count = 0;
+      for (const row of this.#limiter.eachStats?.() ?? rowsOf(await this.#limiter.stats())) {
+        tally.add(row, this.table.labelled.has(row.host));
+        this.#addTo(look, row);
+        count += 1;
+        if (count % ROWS_IN_ONE_GO === 0) await nextTurn();
+      }
+    } finally {
+      this.#tally = undefined;
     }
-    return { gauges, hostCount };
+    return tally;
+  }
+
+  #addTo(look: GrowingLook, row: Stats): void {
+    if (row.foldedHosts === undefined) look.hostCount += 1;
+    const host = this.table.find(row.host);
+    const isFresh = host !== undefined && host.changedInLook !== this.#looks;
+    if (isFresh) host.open = row.inFlight;
+    const label = host?.label ?? OTHER;
+    const gauge = look.gauges.get(label) ?? noGauges();
+    look.gauges.set(label, gauge);
+    addRow(gauge, row, label !== OTHER);
   }
 
   async #askTokens(tokensOf: TokensOf, { gauges }: Look): Promise<void> {
@@ -103,7 +125,8 @@ export class Watch<S extends Series> {
     else if (event.type === "refuse") this.#decided(event.key).refused(event.code);
     else if (event.type === "cancel") this.#decided(event.key).cancelled();
     else if (event.type === "cooldown") this.table.at(event.key).series.cooledDown();
-    else if (event.type === "outage") this.#outage(event.message);
+    else if (event.type === "outage") this.#outage(event.isAway);
+    else if (event.type === "evict") this.#tally?.folded(event.key);
     else if (event.type !== "expire") return;
     else if (event.what === "waiter") this.#decided(event.key).expired();
     else this.#lapsed(this.table.find(event.key), event);
@@ -163,11 +186,20 @@ export class Watch<S extends Series> {
     host.changedInLook = this.#looks;
   }
 
-  #outage(message: string): void {
-    this.isStoreAway = !IS_BACK.test(message);
-    if (this.isStoreAway) this.outages += 1;
+  #outage(isAway: boolean): void {
+    this.isStoreAway = isAway;
+    if (isAway) this.outages += 1;
   }
 }
+
+/** A look that is not complete. */
+interface GrowingLook extends Look {
+  readonly gauges: Map<string, Gauges>;
+  hostCount: number;
+}
+
+/** Some 250 rows take a millisecond or two. */
+const ROWS_IN_ONE_GO = 250;
 
 /** How many hosts' tokens are asked for at a time, and how long that may take. */
 const ASKED_MOST = 20;
@@ -190,9 +222,6 @@ async function tokensWithin(tokensOf: TokensOf, host: string): Promise<number | 
 
 /** Instants are whole microseconds, but a difference of two is not exact. */
 const HALF_A_MICROSECOND_MS = 0.0005;
-
-/** The event does not say it otherwise. */
-const IS_BACK = / is back after \d+ ms$/;
 
 /** A start that was not used is none: the next interval is counted from the one before it. */
 function forgetStart<S extends Series>(host: KnownHost<S>, startedMs: number): void {

@@ -135,6 +135,10 @@ export class StoreLimiter implements SharedLimiter {
     return own === undefined ? undefined : this.#seen(own, target);
   }
 
+  eachStats(): IterableIterator<Stats> {
+    return this.parts.front.eachStats();
+  }
+
   /** The statistics of a host, zeros when it was never seen. */
   async statsNow(target: Target, options?: StatsOptions): Promise<Stats | FleetStats> {
     const { front, engine } = this.parts;

@@ -20,31 +20,43 @@ export interface Scrape {
 /** Codes that are told from the beginning, so that the first refusal is seen as a growth. */
 const USUAL_CODES = ["POLITELY_DEADLINE", "POLITELY_QUEUE_FULL", "POLITELY_BUSY"];
 
-/** Writes a scrape as text. */
-export function describeScrape(scrape: Scrape): string {
+/** Writes a scrape as text, a metric of all hosts at a time. */
+export function* describeScrape(scrape: Scrape): Generator<string, void, undefined> {
   const { table, look, labels: common } = scrape;
-  const text = new Exposition();
   const hosts = [[hostLabels(common, OTHER), table.other] as const];
   for (const { label, series } of table.labelled.values()) hosts.push([hostLabels(common, label), series]);
 
   for (const name of ["starts", "unused", "cancelled", "expired", "throttled", "cooldowns", "lapsed"] as const) {
+    yield written((text) => {
+      text.counters(
+        COUNTERS[name],
+        hosts.map(([labels, { counters }]) => [labels, counters[name]]),
+      );
+    });
+  }
+  yield written((text) => {
     text.counters(
-      COUNTERS[name],
-      hosts.map(([labels, { counters }]) => [labels, counters[name]]),
+      COUNTERS.refused,
+      hosts.flatMap(([labels, { refusedBy }]) => refusals(labels, refusedBy)),
     );
-  }
-  text.counters(
-    COUNTERS.refused,
-    hosts.flatMap(([labels, { refusedBy }]) => refusals(labels, refusedBy)),
-  );
+  });
   for (const name of ["wait", "interval", "inFlight"] as const) {
-    text.histograms(
-      HISTOGRAMS[name],
-      hosts.map(([labels, series]) => [labels, series[name]]),
-    );
+    yield written((text) => {
+      text.histograms(
+        HISTOGRAMS[name],
+        hosts.map(([labels, series]) => [labels, series[name]]),
+      );
+    });
   }
-  writeGauges(text, common, look);
-  writeWhole(text, scrape);
+  yield written((text) => {
+    writeGauges(text, common, look);
+    writeWhole(text, scrape);
+  });
+}
+
+function written(write: (text: Exposition) => void): string {
+  const text = new Exposition();
+  write(text);
   return text.toString();
 }
 

@@ -50,7 +50,7 @@ export class Exposition {
 
   /** The whole text. */
   toString(): string {
-    return `${this.#lines.join("\n")}\n`;
+    return this.#lines.length === 0 ? "" : `${this.#lines.join("\n")}\n`;
   }
 
   #values(metric: Metric, type: string, series: readonly (readonly [Labels, number])[]): void {
