@@ -23,6 +23,7 @@ export default defineConfig({
   test: {
     // Nothing sleeps, but a property plays hours of virtual time many times over.
     testTimeout: 60_000,
+    setupFiles: ["./packages/politely/test/withSharing.ts"],
     coverage: { include: ["packages/*/src/**"], reporter: ["text-summary", "html"] },
     projects: [
       {

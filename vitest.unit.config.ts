@@ -36,6 +36,7 @@ export default defineConfig({
     // What was compiled the time before is not compiled again.
     experimental: { fsModuleCache: true },
     testTimeout: 60_000,
+    setupFiles: ["./packages/politely/test/withSharing.ts"],
     env: { FC_TIMES: "0.1" },
   },
 });

@@ -9,10 +9,9 @@ import type { EngineOptions } from "./scheduler/engine.js";
 import { LocalKeyLimiter } from "./scheduler/keyLimiter.js";
 import { checkNames } from "./scheduler/knownNames.js";
 import { LocalLimiter } from "./scheduler/limiter.js";
-import { StoreKeyLimiter } from "./scheduler/shared/storeKeyLimiter.js";
 import { systemClock } from "./scheduler/systemClock.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
-import { shareLimiter } from "./shareLimiter.js";
+import { type MakeFront, sharing } from "./sharing.js";
 import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
 
 /** Options that say how a store is used. */
@@ -37,7 +36,7 @@ export function politely(policy?: PolicyInput, options?: LimiterOptions): Limite
 export function politely(policy?: PolicyInput, options?: LimiterOptions | SharedOptions): Limiter | SharedLimiter {
   const compiled = compilePolicy(policy);
   return isShared(options)
-    ? shareLimiter(options, (own, counsel) => makeLimiter(compiled, compilePolicy, own, counsel))
+    ? sharing().limiter(options, (own, counsel) => makeLimiter(compiled, compilePolicy, own, counsel))
     : makeLimiter(compiled, compilePolicy, options);
 }
 
@@ -49,23 +48,16 @@ export function limit(limits: Limits, options?: LimiterOptions | SharedOptions):
   // The verbs of a limiter speak of policies; for a single key a policy is just its limits.
   let next = limits;
   const compile = (): CompiledPolicy => compileKeyPolicy(next, KEY);
+  const change = (changed: Limits): void => {
+    next = changed;
+  };
   if (isShared(options)) {
-    if (options.name === undefined || options.name === "") {
-      throw new TypeError(
-        'limit with a store needs a name: all with the same name share one key. Write { store, name: "mail" }.',
-      );
-    }
-    const shared = shareLimiter(options, (own, counsel) => makeLimiter(compile(), compile, own, counsel));
-    const keyLimiter = new StoreKeyLimiter(shared, KEY, (changed) => {
-      next = changed;
-      return shared.configure({});
-    });
-    registerExchange(keyLimiter, exchangeOf(shared, "limit"));
-    return keyLimiter;
+    const makeFront: MakeFront = (own, counsel) => makeLimiter(compile(), compile, own, counsel);
+    return sharing().keyLimiter(options, KEY, makeFront, change);
   }
   const limiter = makeLimiter(compile(), compile, options);
   const keyLimiter = new LocalKeyLimiter(limiter, KEY, (changed) => {
-    next = changed;
+    change(changed);
     limiter.configure({});
   });
   registerExchange(keyLimiter, exchangeOf(limiter, "limit"));

@@ -1,7 +1,7 @@
 import { exchangeOf, registerExchange } from "./http/exchange.js";
 import { durationUs } from "./policy/duration.js";
-import type { Engine, EngineOptions } from "./scheduler/engine.js";
-import type { LocalLimiter } from "./scheduler/limiter.js";
+import type { Limits } from "./policy/types.js";
+import type { Engine } from "./scheduler/engine.js";
 import { Broker } from "./scheduler/shared/broker.js";
 import { Link } from "./scheduler/shared/link.js";
 import { Renewals } from "./scheduler/shared/renewals.js";
@@ -9,16 +9,11 @@ import { Settler } from "./scheduler/shared/settler.js";
 import { StoreLimiter } from "./scheduler/shared/sharedLimiter.js";
 import { Standby } from "./scheduler/shared/standby.js";
 import { storeProblem } from "./scheduler/shared/storeCheck.js";
+import { StoreKeyLimiter } from "./scheduler/shared/storeKeyLimiter.js";
 import { systemClock } from "./scheduler/systemClock.js";
-import type { SharedOptions } from "./sharedTypes.js";
+import type { SharedKeyLimiter, SharedOptions } from "./sharedTypes.js";
+import type { MakeFront } from "./sharing.js";
 import { memoryStore } from "./stores/memory.js";
-import type { LimiterOptions } from "./types.js";
-
-/** Makes the limiter in front, which queues and keeps the books of this process, around the one who has the last word. */
-type MakeFront = (
-  options: Omit<LimiterOptions, "store">,
-  counsel: NonNullable<EngineOptions["counsel"]>,
-) => LocalLimiter;
 
 /** Puts a limiter together whose limits are kept in a store. */
 export function shareLimiter(options: SharedOptions, makeFront: MakeFront): StoreLimiter {
@@ -34,7 +29,7 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
   };
   const onOutage = (said: string, isAway: boolean): void => {
     const message = isAway ? `${said.replace(/\.$/, "")}; ${standby.saysAbout(outage)}` : said;
-    engine().emit(() => ({ type: "outage", key: "*", atMs: engine().nowUs() / 1000, message }));
+    engine().emit(() => ({ type: "outage", key: "*", atMs: engine().nowUs() / 1000, isAway, message }));
     if (!isAway) broker?.storeIsBack();
   };
   const onLost = (key: string, message: string): void =>
@@ -73,6 +68,27 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
   const limiter = new StoreLimiter({ front, engine: engine(), broker, readPause });
   registerExchange(limiter, exchangeOf(front, "politely"));
   return limiter;
+}
+
+/** The same for one key. `change` takes limits that apply from the next `configure` on. */
+export function shareKeyLimiter(
+  options: SharedOptions,
+  key: string,
+  makeFront: MakeFront,
+  change: (limits: Limits) => void,
+): SharedKeyLimiter {
+  if (options.name === undefined || options.name === "") {
+    throw new TypeError(
+      'limit with a store needs a name: all with the same name share one key. Write { store, name: "mail" }.',
+    );
+  }
+  const shared = shareLimiter(options, makeFront);
+  const keyLimiter = new StoreKeyLimiter(shared, key, (changed) => {
+    change(changed);
+    return shared.configure({});
+  });
+  registerExchange(keyLimiter, exchangeOf(shared, "limit"));
+  return keyLimiter;
 }
 
 function checkShared({ store, name, outage, batch }: SharedOptions): void {

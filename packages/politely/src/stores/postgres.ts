@@ -8,16 +8,6 @@ import { creatingText, openingFor, statementsFor } from "./postgres/statements.j
 import { rowName } from "./postgres/text.js";
 import type { Store } from "./store.js";
 
-export type {
-  PgClient,
-  PgLentClient,
-  PgPool,
-  PgQuery,
-  PostgresJs,
-  PostgresJsQuery,
-  PostgresJsSession,
-} from "./postgres/client.js";
-
 /** How limits are kept in PostgreSQL. */
 export interface PostgresOptions {
   /** Name of the table: letters, digits and `_`, at most 50, with a schema and a dot before it where needed. Case counts. Default `politely`. */

@@ -9,8 +9,6 @@ import { isPlain, readTake } from "./redis/takeWire.js";
 import { leaseArguments, limitArguments, readLease, readLook, readRenew, readSettle } from "./redis/wire.js";
 import type { Store } from "./store.js";
 
-export type { IoredisClient, NodeRedisClient, NodeRedisEval } from "./redis/client.js";
-
 /** How limits are kept in Redis. */
 export interface RedisOptions {
   /**

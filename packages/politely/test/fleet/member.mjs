@@ -11,7 +11,7 @@ const retryWriteMs = 2;
  * Joins the fleet that started this process.
  *
  * - `id` and `input` are what the fleet gave this member.
- * - `library(path)` imports a file of the library, as compiled from the sources: `"index.js"`, `"stores/redis.js"`.
+ * - `library(path)` imports a file of the library, as compiled from the sources: `"index.js"`, `"redis.js"`.
  * - `ready()` says that the member can begin, and resolves with what `go` carries once all can.
  * - `stopping` is aborted by `stop`, and when the fleet is gone.
  * - `onCommand(name, act)` hears further commands by name.

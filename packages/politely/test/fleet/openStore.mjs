@@ -6,13 +6,13 @@
 /** @type {Record<string, (library: Library, address: any, isCrowded: boolean) => Promise<Opened>>} */
 const kinds = {
   async sqlite(library, { path }) {
-    const [{ default: Database }, { sqliteStore }] = await Promise.all([import("libsql"), library("stores/sqlite.js")]);
+    const [{ default: Database }, { sqliteStore }] = await Promise.all([import("libsql"), library("sqlite.js")]);
     const handle = new Database(path);
     handle.exec("PRAGMA synchronous = NORMAL");
     return { store: sqliteStore(handle), close: () => handle.close() };
   },
   async postgres(library, { url, table, connections = 2 }) {
-    const [{ Pool }, { postgresStore }] = await Promise.all([import("pg"), library("stores/postgres.js")]);
+    const [{ Pool }, { postgresStore }] = await Promise.all([import("pg"), library("postgres.js")]);
     const pool = new Pool({ connectionString: url, max: connections });
     // A connection that breaks while nobody uses it would end the process otherwise.
     pool.on("error", () => {});
@@ -21,7 +21,7 @@ const kinds = {
   async dynamodb(library, { endpoint, table }, isCrowded) {
     const [{ DynamoDB }, { dynamodbStore }] = await Promise.all([
       import("@aws-sdk/client-dynamodb"),
-      library("stores/dynamodb.js"),
+      library("dynamodb.js"),
     ]);
     const credentials = { accessKeyId: "politely", secretAccessKey: "politely" };
     const client = new DynamoDB({ endpoint, region: "eu-central-1", credentials });
@@ -47,7 +47,7 @@ const kinds = {
 async function redisOf(library, client) {
   // What goes wrong comes out of the calls; without a listener it would be printed too.
   client.on("error", () => {});
-  const { redisStore } = await library("stores/redis.js");
+  const { redisStore } = await library("redis.js");
   return { store: redisStore(client), close: () => client.disconnect() };
 }
 

@@ -11,6 +11,8 @@ import { windowsOf } from "./windowLog.js";
 /** The least and the most time between two looks at something that only an answer, a release or a person can change. */
 const POLL_LEAST_US = 10_000;
 export const POLL_MOST_US = 250_000;
+/** Where starts are further apart than this, the second in line looks whether the first has come. */
+export const STANDBY_US = 1_000_000;
 
 /** What lets a start wait. */
 export interface Block {
@@ -192,8 +194,11 @@ function paceAfter(answerUs: number, gapUs: number): number {
  *
  * The first looks when the event is likely, and then ever more rarely the longer nothing has started, so that a long wait is
  * cheap and a short one sharp. Each of the others comes one start later than the one before it: not all look for the same event.
+ * Where that is long, it comes just after that one: if that is gone, nothing is lost, and else it learns when its own turn is.
  */
 function lookAgainAt({ lastUs }: KeyState, atUs: number, paceUs: number, nowUs: number, ahead: number): number {
   const pollUs = Math.max(POLL_LEAST_US, Math.min(POLL_MOST_US, Math.ceil((nowUs - lastUs) / 8)));
-  return Math.min(atUs, Math.max(nowUs + pollUs, lastUs + paceUs)) + ahead * Math.max(pollUs, paceUs);
+  const firstUs = Math.min(atUs, Math.max(nowUs + pollUs, lastUs + paceUs));
+  if (paceUs <= STANDBY_US || ahead === 0) return firstUs + ahead * Math.max(pollUs, paceUs);
+  return firstUs + POLL_MOST_US + (ahead - 1) * paceUs;
 }

@@ -29,6 +29,9 @@ export function settle(states: readonly KeyState[], operation: SettleOperation, 
   return { nowUs, cooldownUs, steps };
 }
 
+/** The first hold that is heard of says no more than this. */
+export const FIRST_HOLD_US = 1_000_000;
+
 /**
  * How long places are likely to be held, after one more was held for `us`.
  *
@@ -36,8 +39,9 @@ export function settle(states: readonly KeyState[], operation: SettleOperation, 
  * few that took very long change little.
  */
 function heldAfter(knownUs: number, us: number): number {
-  if (knownUs === 0 || us <= 0) return Math.max(1, us);
-  return us < knownUs ? Math.ceil((knownUs + us) / 2) : knownUs + Math.ceil(Math.min(us - knownUs, knownUs) / 4);
+  if (knownUs === 0) return Math.max(1, Math.min(us, FIRST_HOLD_US));
+  if (us < knownUs / 2) return Math.max(1, us);
+  return us < knownUs ? Math.ceil((knownUs + us) / 2) : knownUs + Math.ceil(Math.min(us - knownUs, knownUs) / 2);
 }
 
 /** Gives back what a start took, or each of several that were never sent; and these do not count as starts. */

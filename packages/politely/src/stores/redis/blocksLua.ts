@@ -1,4 +1,4 @@
-import { ALWAYS, NEVER, POLL_LEAST, POLL_MOST, PROBE_PATIENCE } from "./constants.js";
+import { ALWAYS, NEVER, POLL_LEAST, POLL_MOST, PROBE_PATIENCE, STANDBY } from "./constants.js";
 
 /** The names of what stops a start. Scripts say their places in this list. */
 export const STOP_KINDS = [
@@ -35,7 +35,9 @@ function F.tell(found, kind, at, pace, because)
   if at <= found.time then return end
   local again = at
   if pace then
-    again = min(at, max(found.time + found.poll, found.last + pace)) + found.ahead * max(found.poll, pace)
+    again = min(at, max(found.time + found.poll, found.last + pace))
+    if pace <= ${STANDBY} or found.ahead == 0 then again = again + found.ahead * max(found.poll, pace)
+    else again = again + ${POLL_MOST} + (found.ahead - 1) * pace end
     found.isEvent = true
   end
   if at > found.at then found.at, found.kind, found.because, found.key = at, kind, because, found.index end

@@ -1,7 +1,8 @@
 import { INCIDENT_MEMORY_US, PROBE_PATIENCE_US } from "../../core/cooldown.js";
 import { MEMO_US } from "../../core/shared/decide.js";
 import { ALWAYS_US, NEVER_US } from "../../core/shared/keyState.js";
-import { POLL_MOST_US } from "../../core/shared/ready.js";
+import { POLL_MOST_US, STANDBY_US } from "../../core/shared/ready.js";
+import { FIRST_HOLD_US } from "../../core/shared/settle.js";
 import { ASK_AGAIN_US, MEMBER_US } from "../../core/shared/take.js";
 
 /** Numbers of the core, to be put into the text of the scripts. Those that it keeps to itself are written out there and here; the differential test watches them. */
@@ -12,6 +13,8 @@ export const PROBE_PATIENCE = PROBE_PATIENCE_US;
 export const MEMBER_MEMORY = MEMBER_US;
 export const ASK_AGAIN = ASK_AGAIN_US;
 export const POLL_MOST = POLL_MOST_US;
+export const STANDBY = STANDBY_US;
+export const FIRST_HOLD = FIRST_HOLD_US;
 export const POLL_LEAST = 10_000;
 /** For how long an answer is remembered, and how much longer than it must a key is kept. */
 export const MINUTE = MEMO_US;

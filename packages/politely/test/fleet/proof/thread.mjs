@@ -39,5 +39,5 @@ const member = {
   leave: () => parentPort?.unref(),
 };
 
-const { threadStore } = await member.library("stores/threads.js");
+const { threadStore } = await member.library("threads.js");
 await work(member, { store: threadStore(memory), close: () => parentPort?.close() });

@@ -1,13 +1,7 @@
 import { Pool, type PoolConfig } from "pg";
 import type { Cells } from "../../../src/stores/cells.js";
-import {
-  type PgClient,
-  type PgPool,
-  type PgQuery,
-  type PostgresCells,
-  type PostgresOptions,
-  postgresCells,
-} from "../../../src/stores/postgres.js";
+import type { PgClient, PgPool, PgQuery } from "../../../src/stores/postgres/client.js";
+import { type PostgresCells, type PostgresOptions, postgresCells } from "../../../src/stores/postgres.js";
 import type { PostgresServer } from "../../servers/postgres.js";
 
 const minuteUs = 60_000_000;

@@ -1,0 +1,41 @@
+import type { Limits } from "./policy/types.js";
+import type { EngineOptions } from "./scheduler/engine.js";
+import type { LocalLimiter } from "./scheduler/limiter.js";
+import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
+import type { LimiterOptions } from "./types.js";
+
+/** Makes the limiter in front, which queues and keeps the books of this process, around the one who has the last word. */
+export type MakeFront = (
+  options: Omit<LimiterOptions, "store">,
+  counsel: NonNullable<EngineOptions["counsel"]>,
+) => LocalLimiter;
+
+/** How limiters with a store are made. */
+export interface Sharing {
+  /** For any number of hosts. */
+  limiter(options: SharedOptions, makeFront: MakeFront): SharedLimiter;
+  /** For one key. `change` takes limits that apply from the next `configure` on. */
+  keyLimiter(
+    options: SharedOptions,
+    key: string,
+    makeFront: MakeFront,
+    change: (limits: Limits) => void,
+  ): SharedKeyLimiter;
+}
+
+let known: Sharing | undefined;
+
+/** Says how limiters with a store are made. The entries of stores do so, that programs without one need not load all of it. */
+export function provideSharing(sharing: Sharing): void {
+  known = sharing;
+}
+
+/** What an entry of a store has provided. Throws `TypeError`, with what to import, if none was loaded. */
+export function sharing(): Sharing {
+  if (known === undefined) {
+    throw new TypeError(
+      'A store of your own needs what all stores have in common. Write: import "politely/store"; it is part of politely/redis, politely/sqlite and the others, too.',
+    );
+  }
+  return known;
+}

@@ -1,0 +1,4 @@
+import "./withSharing.js";
+
+export type { ThreadOptions } from "./stores/threads.js";
+export { threadMemory, threadStore } from "./stores/threads.js";
