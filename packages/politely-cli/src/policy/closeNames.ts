@@ -36,15 +36,19 @@ function simplified(text: string): string {
   return text.toLowerCase().replace(/[_\s-]/g, "");
 }
 
-/** Counts the letters to add, drop or change to turn one text into the other. */
+/** Counts the letters to add, drop, change or swap with their neighbour to turn one text into the other. */
 function mistakesBetween(from: string, to: string): number {
+  let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (let row = 1; row <= from.length; row++) {
     const current = [row];
     for (let column = 1; column <= to.length; column++) {
       const changed = last[column - 1] + (from[row - 1] === to[column - 1] ? 0 : 1);
-      current.push(Math.min(changed, last[column] + 1, current[column - 1] + 1));
+      const isSwap = row > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      const swapped = isSwap ? beforeLast[column - 2] + 1 : Number.POSITIVE_INFINITY;
+      current.push(Math.min(changed, swapped, last[column] + 1, current[column - 1] + 1));
     }
+    beforeLast = last;
     last = current;
   }
   return last[to.length];

@@ -71,6 +71,7 @@ describe("one preset", () => {
   it.each([
     ["githb", "did you mean github-rest?"],
     ["arxive", "did you mean arxiv?"],
+    ["arxvi", "did you mean arxiv?"],
     ["en.wikipedia.org", "did you mean wikimedia-action-api?"],
     ["https://api.github.com/users", "did you mean github-rest?"],
     ["qqqqqqqq", "politely presets lists them all"],
