@@ -13,12 +13,16 @@ const POLL_LEAST_US = 10_000;
 export const POLL_MOST_US = 250_000;
 /** Where starts are further apart than this, the second in line looks whether the first has come. */
 export const STANDBY_US = 1_000_000;
+/** Fewer than so many others in line look more often than they would have to. */
+export const FEW = 10;
 
 /** What lets a start wait. */
 export interface Block {
   readonly kind: StopKind;
   /** When it ends if nothing happens. */
   readonly atUs: number;
+  /** When it ends at the soonest, as far as anybody knows. */
+  readonly readyUs: number;
   /** When to look again: when it ends, or sooner if something may end it sooner. */
   readonly againUs: number;
   /** Something may end it sooner, or put it off. */
@@ -39,7 +43,7 @@ type Tell = (kind: StopKind, atUs: number, paceUs: number, why: string | SharedR
 /**
  * What lets a start at this key wait longest, when so many others go first; undefined when nothing does.
  *
- * `againUs` is the latest of all blocks, and `isEvent` is true when any of them may end sooner or be put off.
+ * `readyUs` and `againUs` are the latest of all blocks, and `isEvent` is true when any of them may end sooner or be put off.
  */
 export function blockAt(state: KeyState, key: TakeKey, nowUs: number, ahead: number): Block | undefined {
   let found: Block | undefined;
@@ -54,6 +58,7 @@ export function bothBlocks(one: Block, other: Block): Block {
   const longest = other.atUs > one.atUs ? other : one;
   return {
     ...longest,
+    readyUs: Math.max(one.readyUs, other.readyUs),
     againUs: Math.max(one.againUs, other.againUs),
     isEvent: one.isEvent || other.isEvent,
   };
@@ -67,11 +72,14 @@ export function blocksAt(state: KeyState, key: TakeKey, nowUs: number): Block[] 
 }
 
 function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, found: (block: Block) => void): void {
+  const pollUs = Math.max(POLL_LEAST_US, Math.min(POLL_MOST_US, Math.ceil((nowUs - state.lastUs) / 8)));
   const tell: Tell = (kind, atUs, paceUs, why, window = 0) => {
     if (atUs <= nowUs) return;
     const isEvent = paceUs !== NO_EVENT;
-    const againUs = isEvent ? lookAgainAt(state, atUs, paceUs, nowUs, ahead) : atUs;
-    found({ kind, atUs, againUs, isEvent, because: typeof why === "string" ? why : limitNumbers(why, kind, window) });
+    const readyUs = isEvent ? Math.min(atUs, nowUs + pollUs) : atUs;
+    const againUs = isEvent ? lookAgainAt(state, { atUs, paceUs, pollUs, nowUs, ahead }) : atUs;
+    const because = typeof why === "string" ? why : limitNumbers(why, kind, window);
+    found({ kind, atUs, readyUs, againUs, isEvent, because });
   };
   const { cooldown, headroom } = state;
   const { fromAnswer } = key.rule;
@@ -195,10 +203,21 @@ function paceAfter(answerUs: number, gapUs: number): number {
  * The first looks when the event is likely, and then ever more rarely the longer nothing has started, so that a long wait is
  * cheap and a short one sharp. Each of the others comes one start later than the one before it: not all look for the same event.
  * Where that is long, it comes just after that one: if that is gone, nothing is lost, and else it learns when its own turn is.
+ * A few need not be so sparing: one of them looks each second, however wrong the estimate is.
  */
-function lookAgainAt({ lastUs }: KeyState, atUs: number, paceUs: number, nowUs: number, ahead: number): number {
-  const pollUs = Math.max(POLL_LEAST_US, Math.min(POLL_MOST_US, Math.ceil((nowUs - lastUs) / 8)));
+function lookAgainAt({ lastUs, line }: KeyState, { atUs, paceUs, pollUs, nowUs, ahead }: Look): number {
   const firstUs = Math.min(atUs, Math.max(nowUs + pollUs, lastUs + paceUs));
-  if (paceUs <= STANDBY_US || ahead === 0) return firstUs + ahead * Math.max(pollUs, paceUs);
-  return firstUs + POLL_MOST_US + (ahead - 1) * paceUs;
+  const stepUs = Math.max(paceUs, Math.min(STANDBY_US, 2 * pollUs));
+  const isClose = paceUs <= STANDBY_US || ahead === 0;
+  const againUs = isClose ? firstUs + ahead * stepUs : firstUs + POLL_MOST_US + (ahead - 1) * stepUs;
+  return line.length < FEW ? Math.min(againUs, nowUs + (line.length + 1) * STANDBY_US) : againUs;
+}
+
+/** What is known of an event: when it is over without one, the pace of starts, the time between two looks, and how many look first. */
+interface Look {
+  readonly atUs: number;
+  readonly paceUs: number;
+  readonly pollUs: number;
+  readonly nowUs: number;
+  readonly ahead: number;
 }

@@ -20,7 +20,9 @@ export function settle(states: readonly KeyState[], operation: SettleOperation, 
       // Time may have stood still since it was granted ahead: it is not answered before it started.
       const answeredUs = Math.max(nowUs, Math.min(operation.startedUs, state.lastUs));
       endPlace(state, heldAt, answeredUs, operation.isUnused ? undefined : key.windowUnits);
-      if (!operation.isUnused) state.heldUs = heldAfter(state.heldUs, answeredUs - operation.startedUs);
+      // A place that was taken again does not know since when.
+      if (!operation.isUnused && operation.startedUs > 0)
+        state.heldUs = heldAfter(state.heldUs, answeredUs - operation.startedUs);
     }
     const step = hear(state, key, operation, laterUnits, nowUs);
     steps.push(step);

@@ -11,13 +11,15 @@ const UNCLAIMED_US = 100_000;
 export const MISSED_US = 1_000_000;
 /** Who comes at its turn still lets those go first who have waited for so much longer and are about to come. */
 const SENIOR_US = 1_000_000;
+/** Since when somebody waits who runs already and has lost its place: since before everybody else. */
+export const RUNS_US = 1;
 /** However far away its turn is, whoever waits asks again after this: those before it may be gone, or the policy be another. */
 export const ASK_AGAIN_US = 120_000_000;
 /** How long a process counts as part of the fleet after it was seen. */
 export const MEMBER_US = 300_000_000;
 /** At most so many are remembered; further ones are simply not counted. */
 const MEMBERS_MOST = 1_000;
-const LINE_MOST = 10_000;
+const LINE_MOST = 4_000;
 
 /** What stands in the way, over all keys: at `key` for longest, at `lineKey` until it is time to look again. */
 interface Obstacle {
@@ -104,8 +106,9 @@ function isUnclaimed(states: readonly KeyState[], nowUs: number): boolean {
   return states.every(({ line }) => line.every((ticket) => !isDue(ticket, nowUs)));
 }
 
-function isDue({ turnUs }: Ticket, nowUs: number): boolean {
-  return turnUs <= nowUs + POLL_MOST_US && turnUs + UNCLAIMED_US > nowUs;
+/** Whether it is about to come. Who runs already, without a place, counts as that at any time. */
+function isDue({ turnUs, joinedUs }: Ticket, nowUs: number): boolean {
+  return (turnUs <= nowUs + POLL_MOST_US || joinedUs === RUNS_US) && turnUs + UNCLAIMED_US > nowUs;
 }
 
 /** Since when an asker waits: not since later than now, as it would seem after the clock was set back. */
@@ -205,14 +208,15 @@ function standInLine(states: readonly KeyState[], operation: TakeOperation, nowU
   const turnUs = Math.min(ALWAYS_US, behind?.block.againUs ?? nowUs);
   if (operation.ticket !== "") {
     const { line } = states[at];
-    if (line.length < LINE_MOST) line.push({ name: operation.ticket, turnUs, joinedUs });
-    // Whoever waits has not gone: its policy counts until it asks again.
+    // Who has not come by then is gone.
     const againUs = Math.min(turnUs, nowUs + ASK_AGAIN_US);
+    if (line.length < LINE_MOST) line.push({ name: operation.ticket, turnUs: againUs, joinedUs });
+    // Whoever waits has not gone: its policy counts until it asks again.
     states.forEach(({ tracks }, index) => {
       const own = tracks.find(({ ruleId }) => ruleId === operation.keys[index].ruleId);
       if (own !== undefined) own.usedUs = Math.max(own.usedUs, againUs + operation.leaseUs);
     });
   }
   const { kind = "queue", because = "" } = next?.block ?? {};
-  return { key: next?.key ?? at, kind, readyUs: next?.block.againUs ?? nowUs, turnUs, because };
+  return { key: next?.key ?? at, kind, readyUs: next?.block.readyUs ?? nowUs, turnUs, because };
 }

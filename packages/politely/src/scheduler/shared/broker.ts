@@ -24,9 +24,7 @@ import { SharedPermit } from "./sharedPermit.js";
 const WARNED_MOST = 10_000;
 /** With `batch`, what is at hand and not used is looked for so often. */
 const SWEEP_MS = 20;
-/** A start that is not used for so long after its instant goes back: this process stood still, and others have started since. With what may be granted ahead, 100 ms. */
-const STALE_US = 50_000;
-/** So do those of an answer that took longer than this, and than four usual ones. */
+/** The starts of an answer that took longer than this, and than four usual ones, go back. */
 const LATE_US = 1_000_000;
 
 /** What a broker works with. */
@@ -197,15 +195,10 @@ export class Broker implements Counsel {
     for (;;) {
       const run = desk.pocket[0];
       if (run === undefined) return undefined;
-      if (isSameCost(run.facts.cost, cost) && !this.#isStale(run, nowUs)) return run;
+      if (isSameCost(run.facts.cost, cost) && !run.isStale(nowUs, this.parts.options.isBatch)) return run;
       desk.pocket.shift();
       this.track(this.parts.settler.giveBack(run));
     }
-  }
-
-  /** Not used in time: it has to be counted anew. */
-  #isStale(run: Run, nowUs: number): boolean {
-    return run.isLate || run.dueUs + (this.parts.options.isBatch ? run.facts.plan.batchUs : STALE_US) < nowUs;
   }
 
   /** With `batch`: asks for the next starts while the last are being used up fast. */
@@ -247,6 +240,7 @@ export class Broker implements Counsel {
     const soon = options.isBatch ? desk.usedWithin(plan.batchUs, nowUs) : 0;
     const count = cost === ONE ? Math.max(1, Math.min(Math.max(wanted, soon), plan.most)) : 1;
     desk.asks(count, nowUs);
+    this.#awaiting.asks(desk);
     const terms: TakeTerms = {
       count,
       horizonUs: HORIZON_US,
@@ -257,18 +251,18 @@ export class Broker implements Counsel {
       member: this.questions.memberName(plan),
     };
     try {
-      const taken = await this.questions.take(plan, desk.spec, cost, terms);
-      desk.isAsking = false;
+      const taken = await this.questions
+        .take(plan, desk.spec, cost, terms)
+        .finally(() => this.#awaiting.answered(desk));
       if (isSamePlan(plan, desk.plan)) this.#heard(desk, taken, cost);
       else this.#dropAnswer(desk, plan, taken, cost);
     } catch (error) {
-      desk.isAsking = false;
       desk.leaveLine();
       this.#refuseAll(desk, error);
     }
     const lane = engine.queue.lanes.get(desk.name);
-    if (lane === undefined) this.#closeIfEmpty(desk);
-    else this.#wake(desk, lane);
+    if (lane !== undefined) this.#wake(desk, lane);
+    else this.#closeIfEmpty(desk);
     this.#announcements.answered(desk.name);
   }
 
@@ -351,9 +345,11 @@ export class Broker implements Counsel {
     const storeKey = desk.plan.storeKeys[stop.key];
     const leadUs = origin === "store" ? this.questions.leadUs() : 0;
     const told = { stop, saidUs, leadUs, roundTripUs: link.roundTripUs, held: standby.heldAt(storeKey) };
-    desk.askAtUs = nowUs + askAgainAfterUs(desk.plan, told);
+    const mayBeOver = isEvent(stop, desk.plan);
+    // What was given back while it asked may have come too late for the answer.
+    desk.askAtUs = mayBeOver && desk.isFreed ? nowUs : nowUs + askAgainAfterUs(desk.plan, told);
     desk.stop = stop;
-    if (isEvent(stop, desk.plan)) this.#awaiting.add(desk, storeKey);
+    if (mayBeOver) this.#awaiting.add(desk, storeKey);
     desk.stopUntilUs = nowUs + Math.max(0, stop.readyUs - saidUs);
   }
 

@@ -8,6 +8,8 @@ export class Desk {
   /** Starts at hand. None of the runs is used up. */
   readonly pocket: Run[] = [];
   isAsking = false;
+  /** Something was given back in this process while it asked. */
+  isFreed = false;
   /** Nothing is asked before this instant of this process's clock. */
   askAtUs = Number.NEGATIVE_INFINITY;
   /** What the store said when it was last asked: why, and when to come back, on its own timeline. 0: nothing. */

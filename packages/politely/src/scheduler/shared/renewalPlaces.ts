@@ -6,7 +6,7 @@ import type {
   TakeOperation,
   TakeReply,
 } from "../../core/shared/operation.js";
-import { placeName } from "../../core/shared/take.js";
+import { placeName, RUNS_US } from "../../core/shared/take.js";
 import type { PlanKey } from "./plan.js";
 
 const NOTHING = { rate: 0, window: 0, quota: 0 };
@@ -31,7 +31,7 @@ export function placesOnly(
   by: Sender,
 ): TakeOperation {
   const key = { rule: shared, ruleId, cost: NOTHING, slowUs: 0, period: undefined };
-  const first = { turnUs: 1, joinedUs: 1 };
+  const first = { turnUs: 1, joinedUs: RUNS_US };
   const terms = { count, horizonUs: 0, ticket, hasMore: false, leaseUs, maxHoldUs, member: "" };
   return { kind: "take", ...by, keys: [key], ...terms, ...first };
 }

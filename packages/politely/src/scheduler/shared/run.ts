@@ -32,6 +32,9 @@ export interface Grant {
 /** A start that is used later than this after its instant puts off those after it, so that they do not bunch up. */
 const BUNCH_US = 10_000;
 
+/** A start that is not used for so long after its instant goes back: this process stood still, and others have started since. With what may be granted ahead, 100 ms. */
+const STALE_US = 50_000;
+
 /** The starts of one reply that are at hand, the first to be used first. */
 export class Run {
   #next = 0;
@@ -58,6 +61,11 @@ export class Run {
   /** The instant for which the next one was granted, on this process's clock: how old it is, whatever those before it put off. */
   get dueUs(): number {
     return this.starts[this.#next].startedUs + this.offsetUs;
+  }
+
+  /** Not used in time: it has to be counted anew. */
+  isStale(nowUs: number, isBatch: boolean): boolean {
+    return this.isLate || this.dueUs + (isBatch ? this.facts.plan.batchUs : STALE_US) < nowUs;
   }
 
   /** Takes the next one, at this instant of this process's clock. */

@@ -24,6 +24,7 @@ import { checkPaused, type LocalLimiter } from "../limiter.js";
 import type { Broker } from "./broker.js";
 import { leaveFleet } from "./leaveFleet.js";
 import { recordedOutcome } from "./settler.js";
+import { unlessAborted } from "./unlessAborted.js";
 import { causesSeen, fleetStats, fleetStatsNow, mergeCauses, type Seen, statsSeen } from "./views.js";
 
 /** Keys that are set at once. */
@@ -57,7 +58,8 @@ export class StoreLimiter implements SharedLimiter {
     if (engine.options.readMaxWait(maxWait) > 0) return front.acquire(target, options) as Promise<PublicPermit>;
     const { signal, cost } = options;
     signal?.throwIfAborted();
-    const permit = await this.tryAcquire(target, cost === undefined ? {} : { cost });
+    const asking = this.tryAcquire(target, cost === undefined ? {} : { cost });
+    const permit = await (signal === undefined ? asking : unlessAborted(asking, signal));
     if (permit !== undefined) return permit;
     const { key, waitMs, causes } = await this.explain(target);
     throw new DeadlineError(key, waitMs, causes[0]?.message ?? "others are ahead", 0);
@@ -179,14 +181,14 @@ export class StoreLimiter implements SharedLimiter {
     const nowUs = engine.nowUs();
     const { key } = engine.demand(target, nowUs);
     await this.#set(keys, { pauseUs: Math.min(pauseUs, Number.MAX_SAFE_INTEGER), reset: "nothing" });
+    this.#forgetPauses(nowUs);
     for (const storeKey of keys) this.#paused.set(storeKey, nowUs + pauseUs);
     engine.emit(() => ({ type: "pause", key, atMs: nowUs / 1000, untilMs: (nowUs + pauseUs) / 1000 }));
   }
 
   async resume(target?: Target): Promise<void> {
     this.parts.front.resume(target);
-    const nowUs = this.parts.engine.nowUs();
-    for (const [key, untilUs] of this.#paused) if (untilUs <= nowUs) this.#paused.delete(key);
+    this.#forgetPauses(this.parts.engine.nowUs());
     const keys = target === undefined ? [...this.#paused.keys()] : this.#named(target);
     await this.#set(keys, { pauseUs: 0, reset: "nothing" });
     const { recollection } = this.parts.broker.parts.standby;
@@ -194,6 +196,10 @@ export class StoreLimiter implements SharedLimiter {
       this.#paused.delete(key);
       recollection.resumed(key);
     }
+  }
+
+  #forgetPauses(nowUs: number): void {
+    for (const [key, untilUs] of this.#paused) if (untilUs <= nowUs) this.#paused.delete(key);
   }
 
   async cancelWaiting(target?: Target, reason?: unknown): Promise<number> {

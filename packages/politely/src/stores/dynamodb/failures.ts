@@ -106,7 +106,7 @@ function explain(name: string, said: string, table: string): string {
     return `The client's credentials do not allow this on table "${table}" (${said}). The store needs dynamodb:GetItem, PutItem and ConditionCheckItem; createTable() needs CreateTable, DescribeTable and UpdateTimeToLive too.`;
   }
   if (/item size/i.test(said)) {
-    return `The state of a key is larger than 400 KB, the most that an item of DynamoDB holds (${said}). Give it limits with smaller windows.`;
+    return `The state of a key is larger than 400 KB, the most that an item of DynamoDB holds (${said}). Give it limits with smaller windows, or let fewer processes wait at it.`;
   }
   if (name === "ValidationException" && /\bkeys?\b/i.test(said)) {
     return `Table "${table}" is not made for Politely: its key has to be a string named "key", without a sort key (${said}). Give the store a table of its own; createTable() makes one.`;

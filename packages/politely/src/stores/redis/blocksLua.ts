@@ -1,4 +1,4 @@
-import { ALWAYS, NEVER, POLL_LEAST, POLL_MOST, PROBE_PATIENCE, STANDBY } from "./constants.js";
+import { ALWAYS, FEW_IN_LINE, NEVER, POLL_LEAST, POLL_MOST, PROBE_PATIENCE, STANDBY } from "./constants.js";
 
 /** The names of what stops a start. Scripts say their places in this list. */
 export const STOP_KINDS = [
@@ -33,15 +33,19 @@ end
 function F.tell(found, kind, at, pace, because)
   if found.most and at > found.most then at = found.most end
   if at <= found.time then return end
-  local again = at
+  local ready, again = at, at
   if pace then
+    ready = min(at, found.time + found.poll)
     again = min(at, max(found.time + found.poll, found.last + pace))
-    if pace <= ${STANDBY} or found.ahead == 0 then again = again + found.ahead * max(found.poll, pace)
-    else again = again + ${POLL_MOST} + (found.ahead - 1) * pace end
+    local step = max(pace, min(${STANDBY}, 2 * found.poll))
+    if pace <= ${STANDBY} or found.ahead == 0 then again = again + found.ahead * step
+    else again = again + ${POLL_MOST} + (found.ahead - 1) * step end
+    if found.others < ${FEW_IN_LINE} then again = min(again, found.time + (found.others + 1) * ${STANDBY}) end
     found.isEvent = true
   end
   if at > found.at then found.at, found.kind, found.because, found.key = at, kind, because, found.index end
   if again > found.again then found.again, found.lineKey = again, found.index end
+  if ready > found.ready then found.ready = ready end
   local list = found.list
   if list then
     local place = #list + 1
@@ -127,7 +131,7 @@ function F.eachBlock(found, state, key)
   local time, ahead, cooldown, headroom = found.time, found.ahead, state.cooldown, state.headroom
   local fromAnswer = key.own.fromAnswer
   local answer = fromAnswer and #state.places > 0 and F.answerAfter(state) or nil
-  found.last, found.poll = state.last, max(${POLL_LEAST}, min(${POLL_MOST}, ceil((time - state.last) / 8)))
+  found.others, found.last, found.poll = #state.line, state.last, max(${POLL_LEAST}, min(${POLL_MOST}, ceil((time - state.last) / 8)))
   if state.paused > time then F.tell(found, ${PAUSE}, state.paused, 0, string.format("%.0f", state.paused)) end
   if cooldown then
     if cooldown.probe == "out" then
@@ -156,7 +160,7 @@ end
 
 -- What lets a start wait longest over all keys, when so many others go first at each; nothing when nothing does.
 function F.obstacleOf(states, keys, time, aheadOf)
-  local found = { time = time, at = time, again = time, isEvent = false, ahead = 0 }
+  local found = { time = time, at = time, ready = time, again = time, isEvent = false, ahead = 0 }
   for index = 1, #states do
     found.index = index
     if aheadOf then found.ahead = aheadOf(states[index]) end

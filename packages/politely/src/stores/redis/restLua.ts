@@ -110,7 +110,7 @@ for index, state in ipairs(states) do
   for _, ticket in ipairs(state.line) do
     if ticket[2] + ${MISSED} > time then waiting = waiting + 1 end
   end
-  local found = { time = time, at = time, again = time, ahead = 0, index = index, list = {} }
+  local found = { time = time, at = time, ready = time, again = time, ahead = 0, index = index, list = {} }
   F.eachBlock(found, state, key)
   local windows = {}
   for _, window in ipairs(own.windows) do

@@ -184,7 +184,7 @@ for index = 1, #states do
       -- Time may have stood still since it was granted ahead: it is not answered before it started.
       local answered = max(time, min(started, state.last))
       F.endPlace(state, at, answered, not isUnused and list[6] or nil)
-      if not isUnused then
+      if not isUnused and started > 0 then
         -- "heldAfter" of core/shared/settle.ts.
         local known, lasted = state.held, answered - started
         if known == 0 then state.held = max(1, min(lasted, ${FIRST_HOLD}))

@@ -10,6 +10,7 @@ import {
   MISSED,
   NEVER,
   POLL_MOST,
+  RUNS,
   SENIOR,
   UNCLAIMED,
 } from "./constants.js";
@@ -150,8 +151,9 @@ local function prepare(state, key, index)
   if #state.members < ${MEMBERS_MOST} then state.members[#state.members + 1] = { member, time } end
 end
 
+-- Whether it is about to come. Who runs already, without a place, counts as that at any time.
 local function isDue(other)
-  return other[2] <= time + ${POLL_MOST} and other[2] + ${UNCLAIMED} > time
+  return (other[2] <= time + ${POLL_MOST} or other[3] == ${RUNS}) and other[2] + ${UNCLAIMED} > time
 end
 
 -- Counts those in the line of a key who came before "since" and may still take their turn, or who are about to take it. Of two who
@@ -239,15 +241,16 @@ local function standInLine(next, reply)
   local turnAt = min(${ALWAYS}, behind and behind.again or time)
   if ticket ~= "" then
     local line = states[at].line
-    if #line < ${LINE_MOST} then line[#line + 1] = { ticket, turnAt, since } end
-    -- Whoever waits has not gone: its policy counts until it asks again.
+    -- Who has not come by then is gone.
     local againAt = min(turnAt, time + ${ASK_AGAIN})
+    if #line < ${LINE_MOST} then line[#line + 1] = { ticket, againAt, since } end
+    -- Whoever waits has not gone: its policy counts until it asks again.
     for index = 1, keyCount do keys[index].own.used = max(keys[index].own.used, againAt + lease) end
   end
   local from = #reply
   reply[from + 1] = (next and next.key or at) - 1
   reply[from + 2] = next and next.kind or ${STOP_KINDS.indexOf("queue")}
-  reply[from + 3] = next and next.again or time
+  reply[from + 3] = next and next.ready or time
   reply[from + 4] = turnAt
   reply[from + 5] = next and F.whyOf(next.kind, next.because) or ""
 end

@@ -125,7 +125,7 @@ describe("those who wait at a key", () => {
       const { stop, nowUs } = place.wait(0).take(wanted, { ticket }).reply;
       return (stop?.turnUs ?? 0) - nowUs;
     });
-    expect(turns).toEqual([10 * ms, 20 * ms, 30 * ms]);
+    expect(turns).toEqual([10 * ms, 30 * ms, 50 * ms]);
     place.wait(10 * second);
     const { stop } = place.take(wanted, { ticket: "a" }).reply;
     expect((stop?.turnUs ?? 0) - place.nowUs).toBe(250 * ms);

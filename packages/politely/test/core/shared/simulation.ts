@@ -1,4 +1,5 @@
 import type { TakeOperation, TakeReply } from "../../../src/core/shared/operation.js";
+import { ASK_AGAIN_US } from "../../../src/core/shared/take.js";
 import { settleOf, startsOf, type TakenStart, takeOf } from "../../../src/testing/store/operations.js";
 import { Place, type Wanted } from "./place.js";
 
@@ -128,7 +129,7 @@ export class Simulation {
     }
     worker.joinedUs = reply.starts.length > 0 || worker.joinedUs === 0 ? reply.nowUs : worker.joinedUs;
     worker.turnUs = stop.turnUs;
-    const waitUs = Math.max(200, stop.turnUs - reply.nowUs - LEAD_US);
+    const waitUs = Math.max(200, Math.min(stop.turnUs - reply.nowUs, ASK_AGAIN_US) - LEAD_US);
     this.#at(this.place.nowUs + waitUs, () => this.#ask(worker));
   }
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { SharedLimiter } from "../../src/sharedTypes.js";
-import { Fleet } from "./fleet.js";
+import type { SharedLimiter } from "../../../src/sharedTypes.js";
+import { Fleet } from "../fleet.js";
 
 const pass = (fleet: Fleet, ms: number) =>
   new Promise<void>((resolve) => {
