@@ -16,25 +16,30 @@ const readyWithinMs = 30_000;
 export interface DynamodbServer extends AsyncDisposable {
   /** `"http://127.0.0.1:10240"`. */
   readonly endpoint: string;
+  /** Ends it and starts it again at the same place. What it kept is there if it keeps a file. Rejects for a server that somebody else runs. */
+  restart(): Promise<void>;
   /** Ends it, and what it kept is gone. A second call does nothing, nor does any for a server that somebody else runs. */
   stop(): Promise<void>;
 }
 
 /**
- * Gives the server that `DYNAMODB_ENDPOINT` names, or starts DynamoDB Local in memory, on a free port of loopback, in about 2 s.
+ * Gives the server that `DYNAMODB_ENDPOINT` names, or starts DynamoDB Local, on a free port of loopback, in about 2 s. It keeps its tables in
+ * memory or, with `hasFile`, in a file that outlives a restart.
  *
  * Tries up to five ports. Rejects with one line saying what to install where java is missing, and with what it said when it ends early or does
  * not answer within 30 s.
  */
-export async function startDynamodb(): Promise<DynamodbServer> {
+export async function startDynamodb({ hasFile = false } = {}): Promise<DynamodbServer> {
   const given = process.env.DYNAMODB_ENDPOINT;
   if (given !== undefined && given !== "") {
     const stop = (): Promise<void> => Promise.resolve();
-    return { endpoint: given, stop, [Symbol.asyncDispose]: stop };
+    const restart = (): Promise<void> =>
+      Promise.reject(new Error("The server of DYNAMODB_ENDPOINT is not ours to restart; unset it for this test."));
+    return { endpoint: given, restart, stop, [Symbol.asyncDispose]: stop };
   }
   for (let attempt = 1; ; attempt++) {
     try {
-      return await start(await freePort());
+      return await start(await freePort(), hasFile);
     } catch (error) {
       if (attempt === portAttempts || !/already in use|failed to bind/i.test(String(error))) throw error;
     }
@@ -51,7 +56,7 @@ export function dynamodbClient(endpoint: string, config: DynamoDBClientConfig = 
   });
 }
 
-async function start(port: number): Promise<DynamodbServer> {
+async function start(port: number, hasFile: boolean): Promise<DynamodbServer> {
   const folder = await mkdtemp(join(tmpdir(), "politely-dynamodb-"));
   const forget = atExit(() => rmSync(folder, { recursive: true, force: true }));
   const endpoint = `http://${host}:${port}`;
@@ -63,23 +68,32 @@ async function start(port: number): Promise<DynamodbServer> {
     await rm(folder, { recursive: true, force: true });
   };
   const stop = (): Promise<void> => (stopped ??= end());
-  try {
-    server = launch(port, folder);
+  const begin = async (): Promise<void> => {
+    server = launch(port, folder, hasFile);
     await waitUntilReady(server, endpoint, folder);
+  };
+  try {
+    await begin();
   } catch (error) {
     await stop();
     throw error;
   }
-  return { endpoint, stop, [Symbol.asyncDispose]: stop };
+  const restart = async (): Promise<void> => {
+    if (stopped !== undefined) throw new Error("This DynamoDB was stopped; start another one.");
+    await server?.end();
+    await begin();
+  };
+  return { endpoint, restart, stop, [Symbol.asyncDispose]: stop };
 }
 
-function launch(port: number, folder: string): GuardedProcess {
+function launch(port: number, folder: string, hasFile: boolean): GuardedProcess {
   const program = programFolder();
   const log = openSync(join(folder, "dynamodb.log"), "w");
   // By default Java would take a quarter of the machine, and twice as long until it answers.
   const options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
   const libraries = `-Djava.library.path=${join(program, "DynamoDBLocal_lib")}`;
-  const command = ["-jar", join(program, "DynamoDBLocal.jar"), "-inMemory", "-disableTelemetry", "-port", String(port)];
+  const kept = hasFile ? ["-dbPath", folder] : ["-inMemory"];
+  const command = ["-jar", join(program, "DynamoDBLocal.jar"), ...kept, "-disableTelemetry", "-port", String(port)];
   const args = [...options, libraries, ...command];
   const server = guardedProcess("java", args, { cwd: folder, stdio: ["ignore", log, log] });
   closeSync(log);

@@ -4,10 +4,11 @@ import { dynamodbClient } from "../../servers/dynamodb.js";
 import { groundOf } from "./ground.js";
 import { dynamodbPlace } from "./places.js";
 import { proveFaults, proveFleet } from "./proveFleet.js";
+import { restartProof } from "./restartProof.js";
 
 // Side by side, since most of their time is waiting, and the longest first.
 describe.concurrent("processes that share DynamoDB", () => {
-  const ground = groundOf(dynamodbPlace);
+  const ground = groundOf(() => dynamodbPlace());
   proveFaults("DynamoDB", ground);
   proveFleet("DynamoDB", ground, { isGentle: true });
 
@@ -32,4 +33,8 @@ describe.concurrent("processes that share DynamoDB", () => {
     expect(busyCount).toBeLessThanOrEqual(500);
     for (const client of clients) client.destroy();
   });
+});
+
+describe("processes whose DynamoDB restarts", () => {
+  restartProof(groundOf(() => dynamodbPlace({ hasFile: true })));
 });

@@ -1,7 +1,7 @@
 import { Client } from "pg";
 import { dynamodbStore } from "../../../src/stores/dynamodb.js";
 import { postgresStore } from "../../../src/stores/postgres.js";
-import { dynamodbClient, startDynamodb } from "../../servers/dynamodb.js";
+import { type DynamodbServer, dynamodbClient, startDynamodb } from "../../servers/dynamodb.js";
 import { type PostgresServer, startPostgres } from "../../servers/postgres.js";
 import { startRedis } from "../../servers/redis.js";
 import { startRedisCluster } from "../../servers/redisCluster.js";
@@ -52,9 +52,9 @@ export async function postgresPlace(): Promise<ServedPlace<PostgresServer>> {
   return { kind: "postgres", address: addressAt(port), server, port, addressAt, close: () => server.stop() };
 }
 
-/** A table in DynamoDB that nobody else has. */
-export async function dynamodbPlace(): Promise<ServedPlace<{ readonly endpoint: string }>> {
-  const server = await startDynamodb();
+/** A table in DynamoDB that nobody else has. With `hasFile` it outlives a restart of the server. */
+export async function dynamodbPlace({ hasFile = false } = {}): Promise<ServedPlace<DynamodbServer>> {
+  const server = await startDynamodb({ hasFile });
   const table = `politely-proof-${run}`;
   const client = dynamodbClient(server.endpoint);
   await dynamodbStore(client, { table }).createTable();
