@@ -11,12 +11,13 @@ const kinds = {
     handle.exec("PRAGMA synchronous = NORMAL");
     return { store: sqliteStore(handle), close: () => handle.close() };
   },
-  async postgres(library, { url, table, connections = 2 }) {
+  async postgres(library, { url, table, connections = 2 }, isCrowded) {
     const [{ Pool }, { postgresStore }] = await Promise.all([import("pg"), library("postgres.js")]);
     const pool = new Pool({ connectionString: url, max: connections });
     // A connection that breaks while nobody uses it would end the process otherwise.
     pool.on("error", () => {});
-    return { store: postgresStore(pool, { table }), close: () => pool.end() };
+    const options = isCrowded ? { table, timeoutMs: 60_000 } : { table };
+    return { store: postgresStore(pool, options), close: () => pool.end() };
   },
   async dynamodb(library, { endpoint, table }, isCrowded) {
     const [{ DynamoDB }, { dynamodbStore }] = await Promise.all([

@@ -15,8 +15,8 @@ leaseFleet("Redis", async () => {
 });
 
 leaseFleet("PostgreSQL", async () => {
-  // Each of the hundred has a connection.
-  const server = await startPostgres({ settings: { max_connections: "130" } });
+  // Each of the hundred has a connection, or two.
+  const server = await startPostgres({ settings: { max_connections: "300" } });
   const table = `politely_lease_${run}`;
   const client = new Client({ connectionString: server.url });
   await client.connect();
