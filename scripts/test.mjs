@@ -49,6 +49,7 @@ const failed = runSteps([
   { name: "docs", needs: "build", run: () => script("check-docs.mjs") && script("check-readme.mjs") },
   { name: "reference", needs: "build", run: () => script("write-reference.mjs", "--check") },
   { name: "package", needs: "build", run: () => script("check-package.mjs") },
+  { name: "size", needs: "build", run: () => script("check-size.mjs") },
   { name: "versions of Node", needs: "build", run: () => script("test-nodes.mjs", "--quick") },
   { name: "api", needs: "build", run: () => script("api.mjs") },
 ]);
