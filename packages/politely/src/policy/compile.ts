@@ -1,17 +1,18 @@
 import type { Rule } from "../core/rule.js";
-import { PolicyError, type PolicyProblem } from "../errors.js";
+import { PolicyError } from "../errors.js";
+import { throwIfAny } from "./compileKey.js";
 import { compileRule, compileSharedRule, offRule } from "./compileRule.js";
 import { findGrouping, type Grouping } from "./groupings.js";
 import { isLocalhost, plainHostEnd, readHost, withoutPort } from "./host.js";
 import { addPattern, createPatternTable, findPattern, type PatternTable, readHostPattern } from "./hostPattern.js";
-import { compileHttp, plainHttp } from "./httpRules.js";
+import { compileHttp } from "./httpRules.js";
 import { collector, findPreset, type Preset, presets } from "./presets/index.js";
 import { unwrap } from "./reading.js";
-import { limitsShape, policyShape } from "./schema.js";
+import { policyShape } from "./schema.js";
 import { createResolver } from "./target.js";
 import type { CompiledPolicy, HostLimits, HostRule, Limits, PolicyInput } from "./types.js";
 import { validate } from "./validate.js";
-import { warningsOfLimits, warningsOfPolicy } from "./warningsOfPolicy.js";
+import { warningsOfPolicy } from "./warningsOfPolicy.js";
 
 const builtInDefault: Limits = { rate: "1/s" };
 
@@ -62,24 +63,6 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
   };
 }
 
-/** Makes the limits of a single key ready: whatever is asked, the answer is about `key`. Throws `PolicyError` listing every problem. */
-export function compileKeyPolicy(limits: Limits, key: string): CompiledPolicy {
-  throwIfAny(validate(limitsShape, limits, { allowFunctions: true }));
-  const hostRule: HostRule = { rule: compileRule(limits), origin: "limits", intents: new Map(), exempt: false };
-  const resolved = { key, intent: undefined, scopes: [] };
-  return {
-    hostRule: () => hostRule,
-    overflow: hostRule,
-    scopeRule: () => undefined,
-    global: undefined,
-    resolve: () => resolved,
-    hostIsKey: true,
-    http: plainHttp,
-    contactWantedBy: () => undefined,
-    warnings: warningsOfLimits(limits, ""),
-  };
-}
-
 function groupingOf(groupBy: PolicyInput["groupBy"]): Grouping | undefined {
   if (typeof groupBy === "function") return groupBy;
   if (groupBy !== "domain") return undefined;
@@ -87,10 +70,6 @@ function groupingOf(groupBy: PolicyInput["groupBy"]): Grouping | undefined {
   if (grouping !== undefined) return grouping;
   const message = 'is "domain", which needs the list of public suffixes; add import "politely/domains" to the program';
   throw new PolicyError([{ path: "groupBy", message }]);
-}
-
-function throwIfAny(problems: readonly PolicyProblem[]): void {
-  if (problems.length > 0) throw new PolicyError(problems);
 }
 
 /** Brings the key of a `groupBy` into the form that the keys of `hosts` are compared in; one that is no host name stays as it is. */

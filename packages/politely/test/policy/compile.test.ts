@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PolicyError } from "../../src/errors.js";
-import { compileKeyPolicy, compilePolicy } from "../../src/policy/compile.js";
+import { compilePolicy } from "../../src/policy/compile.js";
+import { compileKeyPolicy } from "../../src/policy/compileKey.js";
 import type { PolicyInput } from "../../src/policy/types.js";
 
 const originsOf = (policy: PolicyInput, keys: readonly string[]): Readonly<Record<string, string>> => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { limitsShape, policyShape } from "../../src/policy/schema.js";
+import { limitsShape } from "../../src/policy/limitsShape.js";
+import { policyShape } from "../../src/policy/schema.js";
 import { validate } from "../../src/policy/validate.js";
 
 const problemsOf = (policy: unknown) => validate(policyShape, policy, { allowFunctions: true });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { compileKeyPolicy, compilePolicy } from "../../src/policy/compile.js";
+import { compilePolicy } from "../../src/policy/compile.js";
+import { compileKeyPolicy } from "../../src/policy/compileKey.js";
 import type { HostLimits, PolicyInput } from "../../src/policy/types.js";
 
 const noEffect = "has an effect only with a store";
