@@ -33,7 +33,11 @@ function readOptions(args: string[]): Options {
       live: { type: "boolean", default: false },
     },
   });
-  const { INATURALIST_TOKEN: token } = process.env;
+  // An empty one is none.
+  const token = process.env.INATURALIST_TOKEN || undefined;
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
+    throw new Error("INATURALIST_TOKEN must be one word of plain letters, as iNaturalist gives it.");
+  }
   const baseUrl = values["base-url"]?.replace(/\/$/, "");
   const isDemo = baseUrl === undefined && !values.live;
   const count = Number(values.count);
@@ -69,7 +73,8 @@ async function run({ settings, token, count, isDemo, baseUrl }: Options): Promis
 
   let doneCount = 0;
   const hear = (news: WorkerNews, worker: number): void => {
-    if (news.kind === "cooldown") console.log(`worker ${worker}: ${news.because}, nobody calls for ${news.holdMs} ms`);
+    if (news.kind === "cooldown")
+      console.log(`worker ${worker}: ${news.because}, nobody calls for ${Math.round(news.holdMs)} ms`);
     if (news.kind === "failed") console.log(`worker ${worker}: observation ${news.id} failed: ${news.message}`);
     if (news.kind !== "done") return;
     doneCount += 1;
@@ -80,7 +85,7 @@ async function run({ settings, token, count, isDemo, baseUrl }: Options): Promis
   await Promise.all(workers.map((worker) => once(worker, "exit")));
 
   const polite = politely(policy, { store: threadStore(memory) });
-  console.log("stats:", JSON.stringify(await new INaturalistClient(polite).getStats()));
+  console.log("stats:", JSON.stringify((await new INaturalistClient(polite).getStats()) ?? {}));
   console.log(`${doneCount} of ${count} observations read by ${workerCount} threads.`);
   if (origin !== undefined) {
     const most = `at most ${origin.mostInAny(3_000)} in any 3 s`;

@@ -39,8 +39,14 @@ for (const id of ids) {
     tell({ kind: "done", id, callsRemaining: (await client.getStats())?.callsRemaining });
   } catch (error) {
     if (stop.signal.aborted) break;
-    tell({ kind: "failed", id, message: (error as Error).message });
+    tell({ kind: "failed", id, message: whyOf(error) });
   }
 }
 await polite.close();
 parentPort?.close(); // the thread ends when it has nothing more to hear
+
+/** What went wrong; fetch tells its reason as the cause. */
+function whyOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+}

@@ -95,6 +95,18 @@ describe("the client of iNaturalist", () => {
     expect(origin.requests.every(({ headers }) => headers.authorization === "made-up")).toBe(true);
   });
 
+  it("takes an empty token for none, and one that is none for a mistake, which it does not repeat", async () => {
+    const origin = new VirtualOrigin({ answers: () => anyObservation });
+    await using server = await origin.listen();
+    const call = (token: string) =>
+      runExample("inaturalist", ["--count", "1", "--base-url", server.url], { env: { INATURALIST_TOKEN: token } });
+    const empty = await call("");
+    expect([empty.code, empty.stdout]).toEqual([0, expect.stringContaining('"callsRemaining":59')]);
+    const broken = await call("secret\nword");
+    expect([broken.code, origin.total]).toEqual([2, 1]);
+    expect(broken.stderr).not.toContain("secret");
+  });
+
   it("gives an observation up after its retries, and ends with 1", async () => {
     const origin = new VirtualOrigin({ answers: () => 429 });
     await using server = await origin.listen();

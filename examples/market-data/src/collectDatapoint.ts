@@ -33,7 +33,7 @@ export async function collectDatapoint(datapoint: Datapoint, parts: CollectParts
     parts.polite.record(target, outcome);
     parts.say(datapoint, said);
     // Whether to try again is decided here; when, by the limiter.
-    if (answer !== undefined && answer.status < 400) return answer.body;
+    if (answer !== undefined && answer.status < 300) return answer.body;
     if (answer !== undefined && answer.status < 500 && answer.status !== 429) return undefined;
   }
   return undefined;

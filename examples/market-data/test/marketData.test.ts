@@ -72,13 +72,15 @@ describe("the market data collector", () => {
     expect(code, `it said ${stderr}`).toBe(0);
   });
 
-  it("does not ask again for what is not there, and ends with 1", async () => {
-    const origin = new VirtualOrigin({ answers: () => 404 });
+  it.each([404, 301])("does not ask again for what is not there (%i), and ends with 1", async (status) => {
+    const origin = new VirtualOrigin({ answers: () => status });
     await using server = await origin.listen();
-    const list = await write("gone.json", [{ name: "gone", url: "https://x.example.org/gone", intent: "api" }]);
+    const list = await write(`gone${status}.json`, [
+      { name: "gone", url: "https://x.example.org/gone", intent: "api" },
+    ]);
     const args = [...demoLimits, "--datapoints", list, "--base-url", server.url];
     const { code, stdout, stderr } = await runExample("market-data", args);
-    expect(stdout).toContain("gone: got 404\n0 of 1 datapoints collected.\n");
+    expect(stdout).toContain(`gone: got ${status}\n0 of 1 datapoints collected.\n`);
     expect(origin.total).toBe(1);
     expect(code, `it said ${stderr}`).toBe(1);
   });

@@ -20,7 +20,7 @@ export async function crawl(urls: readonly URL[], { polite, signal, say }: Crawl
       say(`${response.status}  ${url.href}  ${byteCount} bytes`);
       return response.ok;
     } catch (error) {
-      if (!signal.aborted) say(`failed  ${url.href}  ${(error as Error).message}`);
+      if (!signal.aborted) say(`failed  ${url.href}  ${whyOf(error)}`);
       return false;
     }
   };
@@ -36,4 +36,10 @@ async function countBytes(response: Response): Promise<number> {
     if (byteCount > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`);
   }
   return byteCount;
+}
+
+/** What went wrong; fetch tells its reason as the cause. */
+function whyOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }

@@ -24,6 +24,8 @@ const statsKeys = [
   "last_request_time",
   "delay_rate",
 ];
+/** Who is calling, and where to complain. Put yours here. */
+const WHO = { userAgent: "MultiSite/1.0", contact: "https://example.com/about-this-crawler" };
 /** Requests in flight at once, of all domains together. */
 const CONCURRENCY = 8;
 
@@ -50,7 +52,7 @@ function readOptions(args: string[]): Options {
 
 function readPolicy(file: string): PolicyInput {
   try {
-    return { global: { concurrency: CONCURRENCY }, ...loadPolicy(readFileSync(file, "utf8")) };
+    return { global: { concurrency: CONCURRENCY }, http: WHO, ...loadPolicy(readFileSync(file, "utf8")) };
   } catch (error) {
     throw new Error(`The config ${file} cannot be used. ${(error as Error).message}`, { cause: error });
   }

@@ -23,9 +23,15 @@ export async function archive(paths: readonly string[], parts: ArchiveParts): Pr
       savedCount += 1;
       progress.end(path, `saved, ${content.byteLength} bytes`);
     } catch (error) {
-      progress.end(path, signal.aborted ? "stopped" : `failed: ${(error as Error).message}`);
+      progress.end(path, signal.aborted ? "stopped" : `failed: ${whyOf(error)}`);
       if (signal.aborted) break;
     }
   }
   return savedCount;
+}
+
+/** What went wrong; fetch tells its reason as the cause. */
+function whyOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }

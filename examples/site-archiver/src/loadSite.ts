@@ -39,8 +39,8 @@ export function loadSite(file: string, name: string): Site {
 
 /** Reads an address of the web, and drops the slash at its end. Throws an `Error` that names `place`. */
 export function readBaseUrl(value: unknown, place: string): string {
-  if (typeof value !== "string" || !URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
-    throw new Error(`${place} must be a URL with http or https; got ${JSON.stringify(value)}.`);
+  if (typeof value !== "string" || !URL.canParse(value) || !/^https?:\/\/[^?#]+$/i.test(value)) {
+    throw new Error(`${place} must be a URL with http or https, without ? and #; got ${JSON.stringify(value)}.`);
   }
   return value.replace(/\/$/, "");
 }

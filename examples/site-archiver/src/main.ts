@@ -1,6 +1,7 @@
+import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { type Logger, politely } from "politely";
+import { type Logger, loadPolicy, type PolicyInput, politely } from "politely";
 import { archive } from "./archive.js";
 import { Fetcher } from "./fetcher.js";
 import { loadSite, readBaseUrl, type Site } from "./loadSite.js";
@@ -10,6 +11,7 @@ import { Storage } from "./storage.js";
 
 interface Options {
   readonly site: Site;
+  readonly policy: PolicyInput;
   readonly folder: string;
   readonly logger: Logger | undefined;
   /** Where requests go; undefined: to the site itself. `"stand-in"`: to one that is started here. */
@@ -31,25 +33,32 @@ function readOptions(args: string[]): Options {
     },
   });
   const baseUrl = values["base-url"];
+  const site = loadSite(values.config, values.site);
+  // Before anything is asked for, so that nothing is fetched in vain.
+  mkdirSync(values.out, { recursive: true });
   return {
-    site: loadSite(values.config, values.site),
+    site,
+    policy: policyOf(site),
     folder: values.out,
     logger: values.verbose ? { debug: log, info: log, warn: log } : { warn: log },
     sentTo: baseUrl === undefined ? (values.live ? undefined : "stand-in") : readBaseUrl(baseUrl, "--base-url"),
   };
 }
 
-async function run({ site, folder, logger, sentTo }: Options): Promise<number> {
+/** A gap of 0 is none, and a site on this machine is not limited. */
+function policyOf({ waitMs, userAgent }: Site): PolicyInput {
+  return loadPolicy({
+    default: { minDelay: waitMs, backoff: "exponential" },
+    http: { userAgent, retry: { attempts: 3 } },
+  });
+}
+
+async function run({ site, policy, folder, logger, sentTo }: Options): Promise<number> {
   const origin = sentTo === "stand-in" ? standInSite(site.baseUrl) : undefined;
   const server = await origin?.listen();
   if (server !== undefined) log(`A stand-in for ${site.baseUrl} listens at ${server.url}. Nothing is scaled.`);
   const address = server?.url ?? sentTo;
 
-  // A gap of 0 is none, and a site on this machine is not limited.
-  const policy = {
-    default: { minDelay: site.waitMs, backoff: "exponential" },
-    http: { userAgent: site.userAgent, retry: { attempts: 3 } },
-  } as const;
   const polite = politely(policy, { logger, fetch: address === undefined ? undefined : sendTo(address) });
 
   const stop = new AbortController();
@@ -63,7 +72,8 @@ async function run({ site, folder, logger, sentTo }: Options): Promise<number> {
 
   const { meanIntervalMs = 0, totalWaitMs = 0 } = polite.stats(site.baseUrl) ?? {};
   console.log(`${savedCount} of ${site.paths.length} pages saved.`);
-  console.log(`A request each ${seconds(meanIntervalMs)}; ${seconds(totalWaitMs)} were waited in all.`);
+  if (meanIntervalMs > 0)
+    console.log(`A request each ${seconds(meanIntervalMs)}; ${seconds(totalWaitMs)} were waited in all.`);
   if (origin !== undefined) {
     const gap = origin.total > 1 ? `, the closest two ${seconds(origin.shortestGapMs)} apart` : "";
     console.log(`The stand-in saw ${origin.total} requests${gap}, and refused ${origin.refused}.`);

@@ -114,7 +114,12 @@ describe("the site archiver", () => {
     ["a negative wait", { wait_time: -1 }, "sites.site_a.wait_time must be 0 to 3600 seconds; got -1."],
     ["a wait that is a text", { wait_time: "2s" }, 'wait_time must be 0 to 3600 seconds; got "2s".'],
     ["no pages", { paths: [] }, 'paths must be a list of 1 to 10000 texts, each beginning with "/".'],
-    ["another protocol", { base_url: "ftp://x.org" }, 'base_url must be a URL with http or https; got "ftp://x.org".'],
+    [
+      "another protocol",
+      { base_url: "ftp://x.org" },
+      'base_url must be a URL with http or https, without ? and #; got "ftp://x.org".',
+    ],
+    ["an address with a question", { base_url: "http://x.org/?a=1" }, "without ? and #"],
   ])("ends with 2 and one line for %s, before it sends anything", async (_name, site, message) => {
     const origin = new VirtualOrigin();
     const { code, stdout, stderr } = await archive(origin, site);
@@ -128,6 +133,7 @@ describe("the site archiver", () => {
     ["a site it does not have", ["--site", "site_z"], 'has no site "site_z". It has: site_a, preview.'],
     ["a file that is not there", ["--config", "none.json"], "The config none.json cannot be read: ENOENT"],
     ["an option it does not know", ["--fast"], "Unknown option '--fast'"],
+    ["a folder that cannot be written", ["--out", "/dev/null/here"], "ENOTDIR"],
   ])("ends with 2 and one line for %s", async (_name, args, message) => {
     const { code, stderr } = await runExample("site-archiver", args);
     expect(code, `it said ${stderr}`).toBe(2);

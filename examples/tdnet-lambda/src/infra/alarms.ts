@@ -40,7 +40,10 @@ export class Alarms extends Construct {
       this.#alarm("IntervalLong", { metric: interval, threshold: 3, comparisonOperator: above }),
       this.#alarm("LockFailures", { metric: lockFailures, threshold: 5, comparisonOperator: above }),
       this.#alarm("Concurrency", { metric: concurrency, threshold: 1, comparisonOperator: above }),
-      this.#alarm("RunFailed", { metric: errorsOf(functions), threshold: 0, comparisonOperator: above }),
+      // One for each: a sum has no value while one of them is not called.
+      ...functions.map((each) =>
+        this.#alarm(`${each.node.id}Failed`, { metric: each.metricErrors(), threshold: 0, comparisonOperator: above }),
+      ),
     ];
     for (const alarm of this.all) (alarm as Alarm).addAlarmAction(new SnsAction(topic));
   }
@@ -55,7 +58,7 @@ export class Alarms extends Construct {
   }
 }
 
-/** The bucket lets five start at once, so the shortest interval says nothing. In a run of ten starts or more the median does. */
+/** The bucket lets five start at once, so the shortest interval says nothing. In a run of ten starts or more the median does; two short runs within a period look like one. */
 function usualInterval(): MathExpression {
   return new MathExpression({
     expression: `IF(starts >= ${startsBeyondBurst}, median, 2)`,
@@ -64,16 +67,6 @@ function usualInterval(): MathExpression {
       median: collectorMetric({ name: "StartInterval", statistic: "p50" }),
     },
     label: "usual interval",
-    period: Duration.minutes(5),
-  });
-}
-
-function errorsOf(functions: readonly IFunction[]): MathExpression {
-  const metrics = functions.map((each, index) => [`errors${index}`, each.metricErrors()] as const);
-  return new MathExpression({
-    expression: metrics.map(([name]) => name).join(" + "),
-    usingMetrics: Object.fromEntries(metrics),
-    label: "failed runs",
     period: Duration.minutes(5),
   });
 }

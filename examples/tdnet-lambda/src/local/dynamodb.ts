@@ -25,6 +25,11 @@ export async function openDynamodb(): Promise<LocalDynamodb> {
   const child = spawn({ port, stdio: "ignore" });
   const stop = (): void => void child.kill("SIGKILL");
   process.once("exit", stop);
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)
+    process.once(signal, () => process.exit(code));
   let failure: string | undefined;
   child.once("error", () => {
     failure =

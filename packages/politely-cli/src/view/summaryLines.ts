@@ -75,10 +75,11 @@ function hostTable(hosts: readonly HostSummary[], look: Look): string[] {
   return [paint.dim(titles), ...lines];
 }
 
-/** How much of what the limits allow in the long run was used. Rounded down: 100% is really all of it. */
+/** How much of what the limits allow in the long run was used. Rounded down: 100% is really all of it. Nothing where a burst was more than that: it is no fault. */
 function shareText({ perSec, limitPerSec, requests }: HostSummary): string {
   if (limitPerSec === undefined || limitPerSec <= 0 || requests < 2) return "";
-  return `${Math.floor((perSec / limitPerSec) * 100 + 1e-9)}%`;
+  const percent = Math.floor((perSec / limitPerSec) * 100 + 1e-9);
+  return percent > 100 ? "" : `${percent}%`;
 }
 
 function worstFirst(left: HostSummary, right: HostSummary): number {
