@@ -251,12 +251,12 @@ export class Broker implements Counsel {
       member: this.questions.memberName(plan),
     };
     try {
-      const taken = await this.questions
-        .take(plan, desk.spec, cost, terms)
-        .finally(() => this.#awaiting.answered(desk));
+      const taken = await this.questions.take(plan, desk.spec, cost, terms);
+      this.#awaiting.answered(desk);
       if (isSamePlan(plan, desk.plan)) this.#heard(desk, taken, cost);
       else this.#dropAnswer(desk, plan, taken, cost);
     } catch (error) {
+      this.#awaiting.answered(desk);
       desk.leaveLine();
       this.#refuseAll(desk, error);
     }
