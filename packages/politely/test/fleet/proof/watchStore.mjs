@@ -19,6 +19,8 @@ export function watchStore(store, onSettled) {
   const takes = new Map();
   /** Give-backs: how many starts; 0 once an answer was heard. @type {Map<string, number>} */
   const backs = new Map();
+  /** Hosts and tokens of the starts that were counted. @type {Set<string>} */
+  const granted = new Set();
   /** The token of the start in each place. @type {Map<string, number>} */
   const tokens = new Map();
   return {
@@ -52,8 +54,10 @@ export function watchStore(store, onSettled) {
           // What was refused may have been sent again, and be granted then; what was granted is granted once.
           take.isGranted = reply.starts.length > 0;
           if (take.open === 0 || take.isGranted) tally.unheard -= operation.count;
-          tally.granted += reply.starts.length;
           reply.starts.forEach((/** @type {any} */ { token }, /** @type {number} */ index) => {
+            // Who asks again when the asker has gone on hears the answer to its next question: the same start is told of twice.
+            if (!granted.has(`${host} ${token}`)) tally.granted += 1;
+            granted.add(`${host} ${token}`);
             tokens.set(`${operation.asker}#${operation.sequence}#${index}`, token);
           });
         }

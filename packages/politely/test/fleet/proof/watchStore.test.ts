@@ -27,3 +27,19 @@ it("counts a take that was refused, sent again and then granted, and one that wa
   expect((await take(2)).starts).toHaveLength(1);
   expect(tallies.x).toMatchObject({ calls: 4, granted: 2, unheard: 0 });
 });
+
+it("does not count a start again that a late repetition of an earlier question is told of", async () => {
+  let nowUs = 1_000_000;
+  const { store, tallies } = watchStore(
+    memoryStore(() => nowUs),
+    () => undefined,
+  );
+  const key = keyOf({ gapUs: 1_000_000 });
+  const take = (sequence: number) => store.transact(["host x"], takeOf({ asker: "p:1", sequence }, [key]));
+  await take(1);
+  expect((await take(2)).starts).toHaveLength(0);
+  nowUs += 1_600_000;
+  // The asker has gone on; the answer to its last question is what a store remembers.
+  expect([await take(3), await take(2)].map(({ starts }) => starts.length)).toEqual([1, 1]);
+  expect(tallies.x).toMatchObject({ calls: 4, granted: 2, unheard: 0 });
+});
