@@ -59,7 +59,9 @@ export function wayProof(ground: () => Ground & { readonly place: ServedPlace<un
     const [{ starts: counted }] = await comes(judges, "looked");
     // Whatever was never heard of was granted or given back at most once, and nothing was granted twice.
     const known = JSON.stringify(tallies);
-    expect(Number(counted), `processes know ${known}`).toBeGreaterThanOrEqual(granted - sumOf("back") - sumOf("unheardBack"));
+    expect(Number(counted), `processes know ${known}`).toBeGreaterThanOrEqual(
+      granted - sumOf("back") - sumOf("unheardBack"),
+    );
     expect(Number(counted), `processes know ${known}`).toBeLessThanOrEqual(granted - sumOf("back") + sumOf("unheard"));
     expect(starts.length).toBeLessThanOrEqual(granted);
     await judges.finish(comesWithinMs);
