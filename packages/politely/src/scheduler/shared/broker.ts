@@ -261,8 +261,8 @@ export class Broker implements Counsel {
       this.#refuseAll(desk, error);
     }
     const lane = engine.queue.lanes.get(desk.name);
-    if (lane !== undefined) this.#wake(desk, lane);
-    else this.#closeIfEmpty(desk);
+    if (lane === undefined) this.#closeIfEmpty(desk);
+    else this.#wake(desk, lane);
     this.#announcements.answered(desk.name);
   }
 

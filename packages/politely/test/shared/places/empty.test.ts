@@ -1,20 +1,6 @@
 import { expect, it } from "vitest";
-import type { SharedLimiter } from "../../../src/sharedTypes.js";
 import { Fleet } from "../fleet.js";
-
-const pass = (fleet: Fleet, ms: number) =>
-  new Promise<void>((resolve) => {
-    fleet.clock.setTimer(fleet.clock.now() + ms, () => resolve());
-  });
-
-/** Uses one place for so long and says when it got it. */
-async function hold(fleet: Fleet, limiter: SharedLimiter, ms: number, signal?: AbortSignal): Promise<number> {
-  const permit = await limiter.acquire("x.org", signal === undefined ? {} : { signal });
-  const atMs = fleet.clock.now();
-  await pass(fleet, ms);
-  await permit.release("success");
-  return atMs;
-}
+import { hold, learn, pass } from "./learn.js";
 
 it("does not leave a place empty for long after one first answer of 30 s", async () => {
   const fleet = new Fleet();
@@ -30,13 +16,25 @@ it("does not leave a place empty for long after one first answer of 30 s", async
   expect(Math.max(...starts)).toBeLessThan(30_000 + 5 * 1_100);
 });
 
+it("does not leave a place empty for long when holds of 30 s are followed by short ones", async () => {
+  const fleet = new Fleet();
+  const limiters = Array.from({ length: 6 }, () => fleet.add({ concurrency: 1 }));
+  await learn(fleet, limiters[0], 30_000);
+  const atMs = fleet.clock.now();
+  const starts: number[] = [];
+  const work = limiters.map(async (limiter, index) => {
+    await pass(fleet, index * 10 + 1);
+    starts.push((await hold(fleet, limiter, 100)) - atMs);
+  });
+  await fleet.clock.advance(60_000 * 10);
+  await Promise.all(work);
+  expect(Math.max(...starts)).toBeLessThan(5 * 1_100);
+});
+
 it("does not leave a place empty when the one who is next gives up", async () => {
   const fleet = new Fleet();
   const [a, b, c] = [1, 2, 3].map(() => fleet.add({ concurrency: 1 }));
-  // The key learns that places are held for 20 s.
-  const first = hold(fleet, a, 20_000);
-  await fleet.clock.advance(21_000);
-  await first;
+  await learn(fleet, a, 20_000, { holds: 1 });
   const atMs = fleet.clock.now();
   const again = hold(fleet, a, 20_000);
   await fleet.clock.advance(100);
@@ -52,12 +50,10 @@ it("does not leave a place empty when the one who is next gives up", async () =>
   expect(startedMs).toBeLessThan(21_500);
 });
 
-it("does not leave a place empty when the one who is next is killed", async () => {
+it.each([1, 16])("does not leave a place empty when the next two in line are killed, after %i holds", async (holds) => {
   const fleet = new Fleet();
   const [a, b, c, d] = [1, 2, 3, 4].map(() => fleet.add({ concurrency: 1 }));
-  const first = hold(fleet, a, 20_000);
-  await fleet.clock.advance(21_000);
-  await first;
+  await learn(fleet, a, 20_000, { holds });
   const atMs = fleet.clock.now();
   const again = hold(fleet, a, 20_000);
   await fleet.clock.advance(100);

@@ -20,7 +20,7 @@ it("uses a place that it gave back itself though a question was under way meanwh
   };
   const policy = { default: { rate: "1000/s", burst: 10 }, global: { concurrency: 1 } } as const;
   const limiter = fleet.add(policy, { store });
-  await learn(fleet, limiter, 20_000, "a.org");
+  await learn(fleet, limiter, 20_000, { key: "a.org" });
   const two = await fleet.now(limiter.acquire("a.org"));
   await fleet.clock.advance(1_000);
   const atMs = fleet.clock.now();
