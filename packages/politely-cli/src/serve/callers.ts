@@ -1,5 +1,7 @@
+import { Crowd, type InCrowd } from "./crowd.js";
+
 /** Somebody who waits in `acquire`. */
-export interface Caller {
+export interface Caller extends InCrowd {
   /** Ends the wait; the caller is told that the service stops. */
   dismiss(): void;
 }
@@ -10,7 +12,7 @@ export interface Caller {
  * They are bounded together with the permits that are held: each of them may become one.
  */
 export class Callers {
-  readonly #waiting = new Set<Caller>();
+  readonly #waiting = new Crowd<Caller>();
   readonly #stopping = new AbortController();
   #elsewhere: () => number = () => 0;
 
@@ -46,12 +48,12 @@ export class Callers {
   }
 
   leave(caller: Caller): void {
-    this.#waiting.delete(caller);
+    this.#waiting.remove(caller);
   }
 
   /** Lets nobody in any more, and dismisses those who wait. */
   stop(): void {
     this.#stopping.abort();
-    for (const caller of this.#waiting) caller.dismiss();
+    for (const caller of this.#waiting.toArray()) caller.dismiss();
   }
 }

@@ -1,5 +1,6 @@
 import type { Outcome } from "politely";
 import { machineTicker, type Ticker } from "../view/ticker.js";
+import { Crowd, type InCrowd } from "./crowd.js";
 import { type EndedHow, EndedPermits } from "./endedPermits.js";
 import { PermitIds } from "./permitIds.js";
 import type { ServicePermit } from "./serviceLimiter.js";
@@ -18,8 +19,10 @@ export interface PermitsOptions {
 }
 
 /** A permit that somebody holds. */
-interface Held {
+interface Held extends InCrowd {
   readonly id: string;
+  /** Where it is kept. */
+  readonly slot: number;
   readonly permit: ServicePermit;
   ttlMs: number;
   /** The tick in which it lapses. */
@@ -38,9 +41,12 @@ const TICK_MS = 100;
 export class Permits {
   /** How many have lapsed. */
   lapsedCount = 0;
-  readonly #held = new Map<string, Held>();
+  /** The slot of each. Numbers, for the reason that a crowd is no set. */
+  readonly #slots = new Map<string, number>();
+  readonly #held: (Held | undefined)[] = [];
+  readonly #freeSlots: number[] = [];
   /** Who lapses in which tick. */
-  readonly #due = new Map<number, Set<Held>>();
+  readonly #due = new Map<number, Crowd<Held>>();
   readonly #ids = new PermitIds();
   readonly #ended: EndedPermits;
   readonly #ticker: Ticker;
@@ -57,21 +63,23 @@ export class Permits {
 
   /** How many are held. */
   get size(): number {
-    return this.#held.size;
+    return this.#slots.size;
   }
 
   /** Keeps a permit for `ttlMs`, and gives its id: 22 characters, 128 random bits. */
   add(permit: ServicePermit, ttlMs: number): string {
     const id = this.#ids.next();
-    const held: Held = { id, permit, ttlMs, tick: 0 };
-    this.#held.set(id, held);
+    const slot = this.#freeSlots.pop() ?? this.#held.length;
+    const held: Held = { id, slot, permit, ttlMs, tick: 0, place: -1 };
+    this.#held[slot] = held;
+    this.#slots.set(id, slot);
     this.#schedule(held);
     return id;
   }
 
   /** Begins the lifetime anew, with another length if one is given. Answers its length; undefined when the permit is not held. */
   renew(id: string, ttlMs?: number): number | undefined {
-    const held = this.#held.get(id);
+    const held = this.#find(id);
     if (held === undefined) return undefined;
     held.ttlMs = ttlMs ?? held.ttlMs;
     this.#unschedule(held);
@@ -99,7 +107,7 @@ export class Permits {
 
   /** Resolves once nobody holds a permit. */
   emptied(): Promise<void> {
-    if (this.#held.size === 0) return Promise.resolve();
+    if (this.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#emptied.push(resolve);
     });
@@ -107,7 +115,12 @@ export class Permits {
 
   /** Frees the places of all, as if each had lapsed. */
   lapseAll(): void {
-    for (const id of this.#held.keys()) this.#lapse(id);
+    for (const id of this.#slots.keys()) this.#lapse(id);
+  }
+
+  #find(id: string): Held | undefined {
+    const slot = this.#slots.get(id);
+    return slot === undefined ? undefined : this.#held[slot];
   }
 
   #schedule(held: Held): void {
@@ -117,14 +130,14 @@ export class Permits {
       this.#stopTicking = this.#ticker.every(TICK_MS, () => this.#look());
     }
     held.tick = Math.ceil((nowMs + held.ttlMs) / TICK_MS);
-    const due = this.#due.get(held.tick);
-    if (due === undefined) this.#due.set(held.tick, new Set([held]));
-    else due.add(held);
+    const due = this.#due.get(held.tick) ?? new Crowd<Held>();
+    if (due.size === 0) this.#due.set(held.tick, due);
+    due.add(held);
   }
 
   #unschedule(held: Held): void {
     const due = this.#due.get(held.tick);
-    due?.delete(held);
+    due?.remove(held);
     if (due?.size === 0) this.#due.delete(held.tick);
   }
 
@@ -140,7 +153,7 @@ export class Permits {
   }
 
   #lapseTick(tick: number): void {
-    for (const { id } of this.#due.get(tick) ?? []) this.#lapse(id);
+    for (const { id } of this.#due.get(tick)?.toArray() ?? []) this.#lapse(id);
   }
 
   #lapse(id: string): void {
@@ -151,12 +164,14 @@ export class Permits {
   }
 
   #end(id: string, how: EndedHow): Held | undefined {
-    const held = this.#held.get(id);
+    const held = this.#find(id);
     if (held === undefined) return undefined;
-    this.#held.delete(id);
+    this.#slots.delete(id);
+    this.#held[held.slot] = undefined;
+    this.#freeSlots.push(held.slot);
     this.#unschedule(held);
     this.#ended.add(id, how, this.#ticker.nowMs());
-    if (this.#held.size === 0) {
+    if (this.size === 0) {
       this.#stopTicking?.();
       this.#stopTicking = undefined;
       for (const resolve of this.#emptied.splice(0)) resolve();

@@ -58,6 +58,8 @@ export class Holds {
     else hold.previous.next = hold.next;
     if (hold.next === undefined) this.last = hold.previous;
     else hold.next.previous = hold.previous;
+    hold.previous = undefined;
+    hold.next = undefined;
     hold.isLive = false;
     this.count -= 1;
     if (!hold.isLogged) this.pendingUnits -= hold.units;

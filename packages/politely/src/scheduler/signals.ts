@@ -14,7 +14,8 @@ export interface SignalWatch {
  * A signal's listener is removed with its last waiter, so that nothing is left behind.
  */
 export class Signals {
-  readonly #watches = new Map<AbortSignal, SignalWatch>();
+  /** Weak, so that no table that was left keeps waiters from being collected young. */
+  readonly #watches = new WeakMap<AbortSignal, SignalWatch>();
 
   constructor(
     readonly onAbort: (terms: Terms, reason: unknown) => void,

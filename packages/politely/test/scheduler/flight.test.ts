@@ -27,6 +27,13 @@ describe("places held at a key", () => {
     expect([a, b, c, d].some(({ isLive }) => isLive)).toBe(false);
   });
 
+  it("lead to nobody once they have ended, so that who keeps an old permit keeps nothing else", () => {
+    const holds = new Holds();
+    const [a, b, c] = [1, 2, 3].map((startedUs) => holds.add(0, startedUs, 1, true));
+    for (const hold of [b, a, c]) holds.remove(hold);
+    for (const { previous, next } of [a, b, c]) expect([previous, next]).toEqual([undefined, undefined]);
+  });
+
   it("add up their units until the windows have them", () => {
     const holds = new Holds();
     const heavy = holds.add(0, 1, 5, false);

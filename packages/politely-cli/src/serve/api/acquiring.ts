@@ -43,6 +43,7 @@ function cancelOf(socket: Socket): AbortController {
  * whose answer could not be written is taken back.
  */
 export class WaitingCaller implements Caller {
+  place = -1;
   readonly #socket: Socket;
   /** The permit, once there is one. */
   #id: string | undefined = undefined;
