@@ -94,7 +94,7 @@ export interface SharedLimiter {
   resume(target?: Target): Promise<void>;
   /** Rejects everybody of this process waiting for one host, or all, with `reason`; resolves to how many. */
   cancelWaiting(target?: Target, reason?: unknown): Promise<number>;
-  /** Resolves once nobody in this process waits and nothing of it is in flight. */
+  /** Resolves once nobody in this process waits, nothing of it is in flight and nothing that failed is to be sent again. */
   idle(target?: Target): Promise<void>;
   /** Replaces the policy of this process. Processes with another one go on with theirs; the stricter applies. */
   configure(policy: PolicyInput): Promise<void>;

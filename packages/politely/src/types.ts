@@ -222,7 +222,7 @@ export interface Limiter {
   resume(target?: Target): void;
   /** Rejects everybody waiting for one host, or all, with `reason`; returns how many. */
   cancelWaiting(target?: Target, reason?: unknown): number;
-  /** Resolves once nobody waits and nothing is in flight, at one host or at all. A permit that is never released counts until it lapses: `maxHold` where its place is limited, else one to two hours. */
+  /** Resolves once nobody waits, nothing is in flight and nothing that failed is to be sent again, at one host or at all. A permit that is never released counts until it lapses: `maxHold` where its place is limited, else one to two hours. */
   idle(target?: Target): Promise<void>;
   /** Replaces the policy. It applies to everybody queued at once and forgives no debt. A bad policy throws `PolicyError` and changes nothing. */
   configure(policy: PolicyInput): void;

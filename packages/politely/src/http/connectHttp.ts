@@ -24,7 +24,7 @@ export function connectHttp(limiter: LocalLimiter, { clock, random, send }: Http
     isCooling: (target) => limiter.explain(target).causes.some((cause) => cause.limit === "cooldown"),
     contactWantedBy: (key) => limiter.contactWantedBy(key),
     slowByRobots: (target, slowdown) => limiter.slowByRobots(target, slowdown),
-    warn: (key, message) => limiter.warn(key, message),
+    tell: (event) => limiter.tell(event),
   };
   const exchange = new Exchange(pacer);
   registerExchange(limiter, exchange);

@@ -70,6 +70,11 @@ export class Exchange {
     this.retrier.close();
   }
 
+  /** Undefined when nothing is to be sent again, at one key or at all; else resolves when something of that is over. */
+  resting(key: string | undefined): Promise<void> | undefined {
+    return this.retrier.resting(key);
+  }
+
   /**
    * Sends a request that has been admitted already through the platform's `fetch`.
    *

@@ -21,9 +21,7 @@ export class Identity {
     if (preset === undefined || this.#warned.has(key) || this.#warned.size >= MAX_WARNED) return;
     if (this.pacer.http().contact !== undefined || contactIn(ownAgent?.()) !== undefined) return;
     this.#warned.add(key);
-    this.pacer.warn(
-      key,
-      `the site (preset ${preset}) asks callers to say how they can be reached; set http.userAgent and http.contact`,
-    );
+    const message = `the site (preset ${preset}) asks callers to say how they can be reached; set http.userAgent and http.contact`;
+    this.pacer.tell({ type: "warn", key, message });
   }
 }

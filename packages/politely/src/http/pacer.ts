@@ -1,3 +1,4 @@
+import type { UntimedEvent } from "../observe/types.js";
 import type { HttpRules } from "../policy/types.js";
 import type { Slowdown } from "../scheduler/slowdowns.js";
 import type { AcquireOptions, Clock, Permit, Target } from "../types.js";
@@ -18,5 +19,6 @@ export interface Pacer {
   contactWantedBy(key: string): string | undefined;
   /** Sets what robots.txt asks of a target's host; undefined when it asks nothing. */
   slowByRobots(target: Target, slowdown: Slowdown | undefined): void;
-  warn(key: string, message: string): void;
+  /** Tells whoever listens. */
+  tell(event: UntimedEvent): void;
 }

@@ -1,12 +1,13 @@
-import { statusMeaning } from "../core/answer.js";
 import { PolitelyError } from "../errors.js";
 import type { RetryRules } from "../policy/types.js";
+import { readOutcome } from "../scheduler/outcome.js";
 import type { FetchOptions, HeadersLike } from "../types.js";
 import { delay } from "./delay.js";
-import { isNetworkFailure } from "./failure.js";
+import { causeOf, isNetworkFailure } from "./failure.js";
 import type { Pacer } from "./pacer.js";
 import { maxWaitMsOf } from "./patience.js";
 import { readAnswer } from "./readAnswer.js";
+import { Repeating } from "./repeating.js";
 import { RetryBudget } from "./retryBudget.js";
 
 /** The longest wait of our own between two tries; what a site asks for may be longer. */
@@ -36,19 +37,25 @@ type Wish = Pick<Repeatable<unknown>, "url" | "options">;
 
 /** How a try ended, when that is not good enough. */
 type Ending<Answer> =
-  | { readonly hasAnswer: true; readonly answer: Answer }
-  | { readonly hasAnswer: false; readonly error: unknown };
+  | { readonly hasAnswer: true; readonly answer: Answer; readonly because: string }
+  | { readonly hasAnswer: false; readonly error: unknown; readonly because: string };
 
 /** Sends failed requests again, where the policy says so: through the limiter each time, and within the host's budget. */
 export class Retrier {
   readonly #budget = new RetryBudget();
   readonly #closing = new AbortController();
+  readonly #repeating = new Repeating();
 
   constructor(readonly pacer: Pacer) {}
 
   /** Nothing is sent again from now on. Those who wait to be get their last answer at once, or the error they have. */
   close(): void {
     this.#closing.abort();
+  }
+
+  /** Undefined when nothing is to be sent again, at one key or at all; else resolves when something of that is over. */
+  resting(key: string | undefined): Promise<void> | undefined {
+    return this.#repeating.nextEnd(key);
   }
 
   /** The rules for a method; undefined when it is sent once only. */
@@ -63,6 +70,14 @@ export class Retrier {
    * Then the last answer is returned as it is; an error is thrown only where no answer came after it.
    */
   async run<Answer>(request: Repeatable<Answer>, rules: RetryRules): Promise<Answer> {
+    try {
+      return await this.#tries(request, rules);
+    } finally {
+      this.#repeating.end(request);
+    }
+  }
+
+  async #tries<Answer>(request: Repeatable<Answer>, rules: RetryRules): Promise<Answer> {
     const { clock } = this.pacer;
     const key = this.pacer.keyOf(request.url);
     this.#budget.earn(key, rules, clock.now());
@@ -73,24 +88,27 @@ export class Retrier {
         const answer = await request.attempt(attempt === 1 ? undefined : rules.maxWaitMs);
         drop(request, last);
         last = undefined;
-        const wait = this.#waitAsked(request.status(answer), request.headers(answer));
-        if (wait === undefined) return answer;
-        askedMs = wait.askedMs;
-        last = { hasAnswer: true, answer };
+        const asked = this.#askedBy(request.status(answer), request.headers(answer));
+        if (asked === undefined) return answer;
+        askedMs = asked.waitMs;
+        last = { hasAnswer: true, answer, because: asked.because };
       } catch (caught) {
         // The limiter refuses the repetition: it would take too long, or nothing is taken any more.
         if (last !== undefined && caught instanceof PolitelyError) return give(last);
         drop(request, last);
         if (!isNetworkFailure(caught)) throw caught;
-        last = { hasAnswer: false, error: caught };
+        last = { hasAnswer: false, error: caught, because: causeOf(caught) };
       }
-      const delayMs = this.#delayMs(request, rules, attempt, askedMs);
+      const waitMs = this.#delayMs(request, rules, attempt, askedMs);
       const { signal: woken } = this.#closing;
-      const isEnough = attempt >= rules.attempts || delayMs === undefined || woken.aborted;
+      const isEnough = attempt >= rules.attempts || waitMs === undefined || woken.aborted;
       if (isEnough || !this.#budget.spend(key, rules, clock.now())) return give(last);
+      this.#repeating.begin(request, key);
       if (last.hasAnswer) request.letGo(last.answer);
+      const { attempts } = rules;
+      this.pacer.tell({ type: "retry", key, attempt: attempt + 1, attempts, waitMs, because: last.because });
       try {
-        await delay(clock, delayMs, { signal: request.signal, woken });
+        await delay(clock, waitMs, { signal: request.signal, woken });
       } catch (reason) {
         drop(request, last);
         throw reason;
@@ -100,11 +118,11 @@ export class Retrier {
   }
 
   /** What an answer asks to wait before the next try, 0 for nothing; undefined when there is none to be made. */
-  #waitAsked(status: number, headers: HeadersLike): { readonly askedMs: number } | undefined {
+  #askedBy(status: number, headers: HeadersLike): { readonly waitMs: number; readonly because: string } | undefined {
     if (status < 400 || HOPELESS.includes(status)) return undefined;
-    const { retryAfterUs, isExhausted } = readAnswer(headers, this.pacer.clock.wall(), status);
-    const kind = statusMeaning(status, retryAfterUs > 0, isExhausted);
-    return kind === "rate_limited" || kind === "server_error" ? { askedMs: retryAfterUs / 1000 } : undefined;
+    const outcome = readOutcome({ status, headers }, readAnswer, () => this.pacer.clock.wall());
+    const { kind, retryAfterUs, because } = outcome;
+    return kind === "rate_limited" || kind === "server_error" ? { waitMs: retryAfterUs / 1000, because } : undefined;
   }
 
   /** How long to wait before the limiter is asked for the next try; undefined when that is too long. */

@@ -78,10 +78,8 @@ export class RobotsPacer {
   #tellOfCap(origin: string, key: string, askedMs: number, maxGapMs: number): void {
     if (this.#capped.has(origin) || this.#capped.size >= 10_000) return;
     this.#capped.add(origin);
-    this.pacer.warn(
-      key,
-      `robots.txt of ${origin} asks for ${askedMs / 1000} s between requests; ${maxGapMs / 1000} s are kept (maxCrawlDelay)`,
-    );
+    const message = `robots.txt of ${origin} asks for ${askedMs / 1000} s between requests; ${maxGapMs / 1000} s are kept (maxCrawlDelay)`;
+    this.pacer.tell({ type: "warn", key, message });
   }
 }
 

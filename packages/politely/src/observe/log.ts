@@ -19,6 +19,12 @@ export function logEvents(logger: Logger): (event: LimiterEvent) => unknown {
         const held = seconds(event.untilMs - event.atMs);
         return logger.warn?.(`politely: ${event.key}: cooling down ${held} after ${event.because}`);
       }
+      case "retry": {
+        const which = `${event.attempt} of ${event.attempts}`;
+        return logger.info?.(
+          `politely: ${event.key}: sending again (${which}) in ${seconds(event.waitMs)} after ${event.because}`,
+        );
+      }
       case "warn":
         return logger.warn?.(`politely: ${event.key}: ${event.message}`);
       // A permit that expires is told of by a warning as well.

@@ -128,7 +128,7 @@ export interface WindowStats {
  * Something that happened. `atMs` is the limiter's monotonic clock.
  *
  * `cancel`: the caller's signal or `cancelWaiting`. `expire`: a waiter reached its deadline, or a permit its `maxHold`
- * (`what` tells which; a permit's comes with a `warn`). `evict`: an idle host's statistics were folded away. `warn`: something a person should look at.
+ * (`what` tells which; a permit's comes with a `warn`). `retry`: a request that failed is sent again after `waitMs`, when the limiter lets it. `evict`: an idle host's statistics were folded away. `warn`: something a person should look at.
  */
 export type LimiterEvent =
   | {
@@ -180,6 +180,18 @@ export type LimiterEvent =
       readonly because: string;
     }
   | { readonly type: "probe"; readonly key: string; readonly atMs: number }
+  | {
+      readonly type: "retry";
+      readonly key: string;
+      readonly atMs: number;
+      /** The number of the sending that comes next, 2 or more, and how many there are at most. */
+      readonly attempt: number;
+      readonly attempts: number;
+      /** How long it sleeps before it asks the limiter again. */
+      readonly waitMs: number;
+      /** What came of the sending before: `"503"`, `"429, Retry-After 30 s"`, `"ECONNRESET"`. */
+      readonly because: string;
+    }
   | { readonly type: "configure"; readonly key: "*"; readonly atMs: number; readonly summary: string }
   | { readonly type: "pause"; readonly key: string; readonly atMs: number; readonly untilMs: number }
   | { readonly type: "resume"; readonly key: string; readonly atMs: number }
@@ -193,3 +205,10 @@ export type LimiterEvent =
       readonly isAway: boolean;
       readonly message: string;
     };
+
+/** An event whose instant is still to be read. */
+export type UntimedEvent = LimiterEvent extends infer Each
+  ? Each extends unknown
+    ? Omit<Each, "atMs">
+    : never
+  : never;

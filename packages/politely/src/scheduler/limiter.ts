@@ -1,5 +1,5 @@
 import { ClosedError } from "../errors.js";
-import type { Cause, Explanation, LimiterEvent, Stats } from "../observe/types.js";
+import type { Cause, Explanation, LimiterEvent, Stats, UntimedEvent } from "../observe/types.js";
 import type { CompiledPolicy, HttpRules, PolicyInput } from "../policy/types.js";
 import type {
   AcquireOptions,
@@ -55,6 +55,8 @@ export interface Follower {
   configured(): void;
   /** Nothing is taken any more. */
   closed(): void;
+  /** Undefined when nothing is to be sent again, at one key or at all; else resolves when something of that is over. */
+  resting(key: string | undefined): Promise<void> | undefined;
 }
 
 /** The verbs of a limiter whose state is in this process. */
@@ -155,8 +157,8 @@ export class LocalLimiter implements Limiter {
     engine.queue.run();
   }
 
-  warn(key: string, message: string): void {
-    this.#engine.emit(() => ({ type: "warn", key, atMs: this.#engine.nowUs() / 1000, message }));
+  tell(event: UntimedEvent): void {
+    this.#engine.emit(() => ({ ...event, atMs: this.#engine.nowUs() / 1000 }) as LimiterEvent);
   }
 
   stats(target: Target): Stats | undefined;
@@ -262,7 +264,7 @@ export class LocalLimiter implements Limiter {
 
   async idle(target?: Target): Promise<void> {
     const key = target === undefined ? undefined : this.#engine.policy.resolve(target).key;
-    return this.#quiet.whenIdle(key);
+    return this.#quiet.whenIdle(key, () => this.follower?.resting(key));
   }
 
   configure(policy: PolicyInput): void {

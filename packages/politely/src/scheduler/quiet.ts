@@ -8,9 +8,14 @@ export class Quiet {
 
   constructor(readonly engine: Engine) {}
 
-  /** Resolves once nobody waits and nothing is in flight, at one key or at all. */
-  whenIdle(key: string | undefined): Promise<void> {
-    return this.#when(() => (key === undefined ? this.#isAllIdle() : this.#isIdle(key)));
+  /** Resolves once nobody waits and nothing is in flight, at one key or at all, and nothing `resting` resolves for is to come back. */
+  async whenIdle(key: string | undefined, resting: () => Promise<void> | undefined): Promise<void> {
+    for (;;) {
+      await this.#when(() => (key === undefined ? this.#isAllIdle() : this.#isIdle(key)));
+      const nextEnd = resting();
+      if (nextEnd === undefined) return;
+      await nextEnd;
+    }
   }
 
   whenNobodyWaits(): Promise<void> {

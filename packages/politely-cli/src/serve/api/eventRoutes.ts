@@ -15,6 +15,7 @@ const TYPES = [
   "expire",
   "cooldown",
   "probe",
+  "retry",
   "configure",
   "pause",
   "resume",

@@ -23,6 +23,56 @@ describe("retries", () => {
     expect(site.seen.map(({ atMs }) => atMs)).toEqual([0, 10_000, 30_000, 70_000]);
   });
 
+  it("are told of: which sending comes next, after how long, and why", async () => {
+    const answers = [503, { status: 429, headers: { "retry-after": "30" } }, networkFailure("ECONNRESET"), 200];
+    const site = scriptedSite(policy({ attempts: 5 }), (n) => answers[n]);
+    const page = site.polite.fetch(URL_A);
+    await site.clock.runToEnd();
+    expect((await page).status).toBe(200);
+    const told = site.events.filter((event) => event.type === "retry");
+    expect(
+      told.map(({ key, attempt, attempts, waitMs, because }) => [key, attempt, attempts, waitMs, because]),
+    ).toEqual([
+      ["a.example", 2, 5, 1_000, "503"],
+      ["a.example", 3, 5, 2_000, "429, Retry-After 30 s"],
+      ["a.example", 4, 5, 4_000, "ECONNRESET"],
+    ]);
+  });
+
+  it("keep idle waiting until they are over, for their own host", async () => {
+    const site = scriptedSite(policy({ attempts: 3, delay: "5s" }), (n) => (n < 2 ? 503 : 200));
+    const { polite, clock } = site;
+    const page = polite.fetch(URL_A);
+    const restedAtMs: [string, number][] = [];
+    const note = (who: string): (() => void) => {
+      return () => void restedAtMs.push([who, clock.now()]);
+    };
+    await clock.advance(1);
+    void polite.idle().then(note("all"));
+    void polite.idle(URL_A).then(note("a.example"));
+    void polite.idle("b.example").then(note("b.example"));
+    await clock.runToEnd();
+    expect((await page).status).toBe(200);
+    expect(restedAtMs).toEqual([
+      ["b.example", 1],
+      ["all", 15_000],
+      ["a.example", 15_000],
+    ]);
+  });
+
+  it("let idle go when the one that waits to be sent again is given up", async () => {
+    const site = scriptedSite(policy({ attempts: 3, delay: "5s" }), () => 503);
+    const { polite, clock } = site;
+    const controller = new AbortController();
+    const page = polite.fetch(URL_A, { signal: controller.signal });
+    await clock.advance(1);
+    const rested = polite.idle();
+    controller.abort(new Error("enough"));
+    await expect(page).rejects.toThrow("enough");
+    await rested;
+    expect(clock.now()).toBe(1);
+  });
+
   it("return the last answer when the attempts are used up", async () => {
     const site = scriptedSite(policy({ attempts: 3 }, { cooldown: "1s" }), (n) => ({ status: 429, body: `no ${n}` }));
     const page = site.polite.fetch(URL_A);
