@@ -26,3 +26,5 @@ export const flexible = { name: "rate-limiter-flexible", rival: "rateLimiterFlex
 export const effect = { name: "effect", rival: "effect" };
 /** @type {Contender} */
 export const bare = { name: "bare minimum", rival: "bare" };
+/** @type {Contender} */
+export const bareWithPermit = { name: "bare, permit and counts", rival: "bare", options: { hasPermit: true } };

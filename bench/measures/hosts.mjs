@@ -1,10 +1,10 @@
 // @ts-check
 import { hostNames, shuffled } from "../harness/hosts.mjs";
 import { ensure, median, nanosecondsPerCall } from "../harness/timing.mjs";
-import { bare, go, limiter, politely } from "./contenders.mjs";
+import { bare, bareWithPermit, go, limiter, politely } from "./contenders.mjs";
 
 const metrics = [{ key: "ns", title: "ns per call", digits: 1 }];
-const contenders = [politely, go, limiter, bare];
+const contenders = [politely, go, limiter, bare, bareWithPermit];
 
 /** @type {import("./types.d.ts").Measure} */
 export const hosts = {

@@ -1,6 +1,6 @@
 // @ts-check
 // The least that could do the job: a clock read, bucket arithmetic, a plain array of callbacks and one timer. No permit, no
-// statistics, no validation. Nothing to use, only something to compare with.
+// statistics, no validation, unless asked for. Nothing to use, only something to compare with.
 
 const BURST = 1e8;
 const PER_MS = 0.001;
@@ -20,7 +20,9 @@ export function tryOne() {
   return () => take(bucket);
 }
 
-export function tryMany() {
+/** @param {{ hasPermit?: boolean }} [options] with a permit and counts, as politely has them */
+export function tryMany({ hasPermit = false } = {}) {
+  if (hasPermit) return tryManyCounted();
   /** @type {Map<string, { owed: number; seenAtMs: number }>} */
   const buckets = new Map();
   return (/** @type {string} */ host) => {
@@ -30,6 +32,55 @@ export function tryMany() {
       buckets.set(host, bucket);
     }
     return take(bucket);
+  };
+}
+
+class Permit {
+  /** @param {string} host @param {number} row @param {number} startedAtMs */
+  constructor(host, row, startedAtMs) {
+    this.host = host;
+    this.row = row;
+    this.startedAtMs = startedAtMs;
+  }
+}
+
+const WORDS = 6;
+const kept = { permit: /** @type {Permit | undefined} */ (undefined), calls: 0 };
+
+/** Rows of numbers: owed, seen at, last start, granted, first start, in flight. */
+function tryManyCounted() {
+  let words = new Float64Array(1024 * WORDS);
+  /** @type {Map<string, number>} */
+  const rows = new Map();
+
+  /** @param {string} host */
+  function rowOf(host) {
+    const row = rows.size;
+    rows.set(host, row);
+    if (words.length <= row * WORDS) {
+      const wider = new Float64Array(2 * words.length);
+      wider.set(words);
+      words = wider;
+    }
+    return row;
+  }
+
+  return (/** @type {string} */ host) => {
+    const row = rows.get(host) ?? rowOf(host);
+    const at = row * WORDS;
+    const nowMs = performance.now();
+    const owed = Math.max(0, words[at] - (nowMs - words[at + 1]) * PER_MS) + 1;
+    if (owed > BURST) return false;
+    words[at] = owed;
+    words[at + 1] = nowMs;
+    words[at + 2] = nowMs;
+    if (words[at + 3] === 0) words[at + 4] = nowMs;
+    words[at + 3] += 1;
+    words[at + 5] += 1;
+    const permit = new Permit(host, row, nowMs);
+    // As politely's permits: made every time, kept now and then.
+    if ((++kept.calls & 1023) === 0) kept.permit = permit;
+    return permit !== undefined;
   };
 }
 
