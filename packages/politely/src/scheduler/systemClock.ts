@@ -8,6 +8,10 @@ const MAX_STILL_POLLS = 64;
 /** With so much slack a plain timer is sharp enough. */
 const SLACK_FOR_PLAIN_MS = 2;
 const plainPlan = new WakePlan({ share: 0 });
+/** Instants closer than this come several to a timer: then a sleep may take this part of the slack, and so long at most. */
+const DENSE_MS = 1;
+const DENSE_SLEEP_SHARE = 1 / 4;
+const DENSE_SLEEP_MOST_MS = 5;
 
 /** All clocks of the process share one budget, so that ten limiters do not poll ten times as much. */
 const processPlan = new WakePlan();
@@ -15,6 +19,9 @@ const processPlan = new WakePlan();
 /**
  * Makes a clock of the machine's monotonic time, with timers that call within about 0.2 ms after their instant and
  * never before it.
+ *
+ * With slack of 2 ms or more a plain timer calls up to about 1 ms late. Where the instant is less than 1 ms away as well, so that many starts share each call, it may
+ * sleep for a quarter of the slack, 5 ms at most: as many start, and the process wakes less often.
  *
  * Sharpness costs about 3 % of a core in the whole process at most. Where more would be needed, a hundred timers a
  * second say, some call up to about 1 ms late; so they do where the platform's clock is coarse. An instant that has
@@ -30,8 +37,10 @@ export function systemClock(platform: ClockPlatform = globalPlatform(), plan: Wa
     setTimer(atMs, fn, slackMs = 0) {
       const timer = new SharpTimer(atMs, fn, platform, slackMs >= SLACK_FOR_PLAIN_MS ? plainPlan : plan);
       const nowMs = now();
-      if (atMs > nowMs) arm(timer, nowMs);
-      else timer.handle = setImmediate(call, timer);
+      const denseMs = atMs - nowMs < DENSE_MS ? denseSleepMs(slackMs) : 0;
+      if (!(atMs > nowMs)) timer.handle = setImmediate(call, timer);
+      else if (denseMs > platform.minDelayMs) sleep(timer, nowMs, denseMs);
+      else arm(timer, nowMs);
       return timer;
     },
     clearTimer(timer) {
@@ -43,6 +52,11 @@ export function systemClock(platform: ClockPlatform = globalPlatform(), plan: Wa
       loosen(timer);
     },
   };
+}
+
+/** How long to sleep, in whole milliseconds, towards one of many instants. */
+function denseSleepMs(slackMs: number): number {
+  return Math.min(DENSE_SLEEP_MOST_MS, Math.floor(slackMs * DENSE_SLEEP_SHARE));
 }
 
 /** One call that is asked for, and how far it has come. */

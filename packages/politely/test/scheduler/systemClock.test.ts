@@ -97,6 +97,18 @@ describe("with a platform by hand", () => {
     },
   );
 
+  it("sleeps a quarter of the slack, 5 ms at most, where instants are denser than timers", () => {
+    const { platform, clock } = fakeClock();
+    for (const slackMs of [7.9, 8, 14, 20, 1_000]) clock.setTimer(platform.nowMs + 0.02, () => undefined, slackMs);
+    expect(platform.delays).toEqual([1, 2, 3, 5, 5]);
+  });
+
+  it("wakes on the next whole millisecond, however much slack there is, where instants are apart", () => {
+    const { platform, clock } = fakeClock();
+    for (const waitMs of [1, 2.5, 20]) clock.setTimer(platform.nowMs + waitMs, () => undefined, 1_000);
+    expect(platform.delays).toEqual([1, 3, 20]);
+  });
+
   it("calls after the instant also when timers land up to 1 ms early", () => {
     const { platform, clock } = fakeClock();
     platform.latencyMs = -0.9;
