@@ -3,6 +3,7 @@ import { Flight } from "./flight.js";
 import { Identity } from "./identity.js";
 import type { Pacer } from "./pacer.js";
 import { Retrier } from "./retrier.js";
+import { Underway } from "./underway.js";
 
 /** A request that is about to be made, whoever makes it. */
 export interface Errand {
@@ -38,12 +39,13 @@ export class Exchange {
   gate: Gate | undefined = undefined;
   /** A dispatcher is paced by the same limiter. */
   isIntercepted = false;
+  readonly #underway = new Underway();
   /** How many requests to a URL are being sent that were admitted here, and that no dispatcher has been given yet. */
   readonly #own = new Map<string, number>();
 
   constructor(readonly pacer: Pacer) {
     this.identity = new Identity(pacer);
-    this.retrier = new Retrier(pacer);
+    this.retrier = new Retrier(pacer, this.#underway);
   }
 
   /** Waits until the request may start, and counts it. Rejects as `acquire` does, and with `RobotsError`; it has taken nothing then. */
@@ -55,8 +57,17 @@ export class Exchange {
   enter(errand: Errand): Flight | Promise<Flight> {
     const { gate } = this;
     return gate !== undefined && this.pacer.http().robots !== undefined
-      ? gate.enter(errand)
+      ? this.#enterAsked(gate, errand)
       : this.enterUnasked(errand);
+  }
+
+  async #enterAsked(gate: Gate, errand: Errand): Promise<Flight> {
+    this.#underway.begin(errand, this.pacer.keyOf(errand.url));
+    try {
+      return await gate.enter(errand);
+    } finally {
+      this.#underway.end(errand);
+    }
   }
 
   /** The limiter has got another policy. */
@@ -70,9 +81,9 @@ export class Exchange {
     this.retrier.close();
   }
 
-  /** Undefined when nothing is to be sent again, at one key or at all; else resolves when something of that is over. */
+  /** Undefined when nothing comes to the limiter again by itself, at one key or at all; else resolves when something of that is over. */
   resting(key: string | undefined): Promise<void> | undefined {
-    return this.retrier.resting(key);
+    return this.#underway.nextEnd(key);
   }
 
   /**

@@ -23,6 +23,8 @@ export interface FetchParts {
 const OPTIONS = ["intent", "scopes", "timeout", "maxWait", "priority", "cost"];
 const NO_FACTS: ResponseFacts = {};
 const REDIRECTED: ResponseFacts = { redirected: true };
+/** As the standard has it for an answer from behind another origin. */
+const CROSSED: ResponseFacts = { redirected: true, type: "cors" };
 
 /** The standard `fetch`, paced and listening. What leads to no host, as `data:` and `blob:`, is left to the platform. */
 export class PoliteFetch {
@@ -94,7 +96,7 @@ export class PoliteFetch {
           continue;
         }
         const location = journey.redirect === "follow" && isRedirect(status) ? (headers.get("location") ?? null) : null;
-        if (location === null) return this.#land(response, flight, redirects > 0 ? REDIRECTED : NO_FACTS);
+        if (location === null) return this.#land(response, flight, factsOf(step, response));
         flight.finished(status, headers);
         discard(response);
         if (redirects >= MAX_REDIRECTS) {
@@ -133,6 +135,12 @@ export class PoliteFetch {
     const { pacer } = this.parts.exchange;
     return pacer.keyOf(step.url) === pacer.keyOf(journey.url) ? options : { ...options, cost: undefined };
   }
+}
+
+/** What an answer does not say of itself, since it knows its last hop only. */
+function factsOf({ hop }: Step, { type }: Response): ResponseFacts {
+  if (hop === undefined) return NO_FACTS;
+  return hop.hasCrossed === true && type === "basic" ? CROSSED : REDIRECTED;
 }
 
 /** Throws `TypeError`, saying what is wrong, for what is not even like a `Response`. */

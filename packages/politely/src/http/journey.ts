@@ -2,6 +2,7 @@ import { showValue } from "../policy/showValue.js";
 import type { FetchOptions, PoliteRequestInit } from "../types.js";
 import type { Send } from "./fetch.js";
 import { type Hop, networkError, nextHop } from "./redirect.js";
+import { copyBody, copyHeaders } from "./snapshot.js";
 
 /** One request of a journey: the first as the caller wrote it, the others as redirects make them. */
 export interface Step {
@@ -40,14 +41,14 @@ const CARRIED = ["cache", "credentials", "integrity", "keepalive", "mode", "refe
 /** Modes that a Request may have and no init may ask for. */
 const UNASKABLE: readonly unknown[] = ["navigate", "websocket"];
 
-/** A call of `fetch` with all its redirects and repetitions. */
+/** A call of `fetch` with all its redirects and repetitions, as it was when it was made: what the caller changes while it waits changes nothing. */
 export class Journey {
   readonly url: string;
   readonly method: string;
   readonly redirect: RequestRedirect;
   readonly signal: AbortSignal | undefined;
   readonly options: FetchOptions | undefined;
-  readonly #input: string | URL | Request;
+  readonly #input: string | Request;
   readonly #request: Request | undefined;
   readonly #init: RequestInit;
   /** A copy of a request's body, made before the body goes away with the first sending. */
@@ -68,10 +69,11 @@ export class Journey {
       init = rest;
       this.options = politely;
     }
-    this.#input = input;
+    if (request !== undefined && init.headers === undefined) init = { ...init, headers: new Headers(request.headers) };
+    this.url = request?.url ?? String(input);
+    this.#input = request ?? this.url;
     this.#request = request;
     this.#init = init;
-    this.url = urlOf(input);
     this.method = normalMethod(init.method ?? request?.method ?? "GET");
     this.redirect = init.redirect ?? request?.redirect ?? "follow";
     this.signal = (init.signal === undefined ? request?.signal : init.signal) ?? undefined;
@@ -140,7 +142,13 @@ export class Journey {
   /** The first step as far as a redirect changes it. */
   #firstHop(): Hop {
     const body = this.#init.body ?? this.#request?.body;
-    return { url: this.url, method: this.method, headers: this.#headers(), hasBody: !isAbsent(body) };
+    return {
+      url: this.url,
+      method: this.method,
+      headers: this.#headers(),
+      hasBody: !isAbsent(body),
+      hasCrossed: false,
+    };
   }
 
   /** The caller's headers with the policy's User-Agent, if that changes them. */
@@ -165,7 +173,7 @@ export class Journey {
   }
 }
 
-/** A copy of an init with all that `fetch` would find in it, its headers such that they can be read again. */
+/** A copy of an init with all that `fetch` would find in it. */
 function readInit(given: PoliteRequestInit): PoliteRequestInit {
   if (typeof given !== "object") {
     throw new TypeError(`init must be an object; got ${showValue(given)}. Leave it out or write { method: "POST" }.`);
@@ -179,19 +187,19 @@ function readInit(given: PoliteRequestInit): PoliteRequestInit {
     }
     init = read;
   }
-  return isOneShot(init.headers) ? { ...init, headers: new Headers(init.headers) } : init;
+  const { headers, body } = init;
+  if (isAbsent(headers) && isAbsent(body)) return init;
+  return {
+    ...init,
+    ...(isAbsent(headers) ? {} : { headers: copyHeaders(headers) }),
+    ...(isAbsent(body) ? {} : { body: copyBody(body) }),
+  };
 }
 
 /** Whether everything an object has is its own. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
-}
-
-/** Whether headers may be gone once they are read: those that can only be walked through, a generator's for instance. */
-function isOneShot(headers: unknown): boolean {
-  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) return false;
-  return Symbol.iterator in headers && !("get" in headers);
 }
 
 /** Adds to the init of a hop what a Request says and the init does not. */
@@ -220,11 +228,6 @@ export function isAbsent(value: unknown): value is null | undefined {
 
 function isStream(body: unknown): boolean {
   return typeof body === "object" && body !== null && ("getReader" in body || Symbol.asyncIterator in body);
-}
-
-function urlOf(input: string | URL | Request): string {
-  if (typeof input === "string") return input;
-  return isRequest(input) ? input.url : String(input);
 }
 
 /** Whether a URL has another scheme than http and https. */

@@ -1,4 +1,4 @@
-import { maxDurationUs } from "../policy/duration.js";
+import { maxDurationUs } from "../core/maxDuration.js";
 import { type AnyHeaders, collectFields } from "./headers/collectFields.js";
 import { findRates } from "./headers/findRates.js";
 import { readRetryHint } from "./headers/retryHint.js";

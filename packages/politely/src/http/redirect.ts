@@ -7,6 +7,8 @@ export interface Hop {
   readonly headers: Headers;
   /** Whether there is a body to send. */
   readonly hasBody: boolean;
+  /** Whether the way here has left an origin. */
+  readonly hasCrossed?: boolean;
 }
 
 /** How many redirects are followed, as the fetch standard has it. */
@@ -38,12 +40,14 @@ export function nextHop(hop: Hop, status: number, location: string): Hop {
     (status === 303 && hop.method !== "GET" && hop.method !== "HEAD");
   const headers = new Headers(hop.headers);
   if (isRewritten) for (const name of BODY_HEADERS) headers.delete(name);
-  if (from.origin !== to.origin) for (const name of CREDENTIAL_HEADERS) headers.delete(name);
+  const isCrossing = from.origin !== to.origin;
+  if (isCrossing) for (const name of CREDENTIAL_HEADERS) headers.delete(name);
   return {
     url: to.href,
     method: isRewritten ? "GET" : hop.method,
     headers,
     hasBody: hop.hasBody && !isRewritten,
+    hasCrossed: isCrossing || hop.hasCrossed === true,
   };
 }
 

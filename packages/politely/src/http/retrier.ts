@@ -7,8 +7,8 @@ import { causeOf, isNetworkFailure } from "./failure.js";
 import type { Pacer } from "./pacer.js";
 import { maxWaitMsOf } from "./patience.js";
 import { readAnswer } from "./readAnswer.js";
-import { Repeating } from "./repeating.js";
 import { RetryBudget } from "./retryBudget.js";
+import type { Underway } from "./underway.js";
 
 /** The longest wait of our own between two tries; what a site asks for may be longer. */
 const MAX_DELAY_MS = 60_000;
@@ -44,18 +44,15 @@ type Ending<Answer> =
 export class Retrier {
   readonly #budget = new RetryBudget();
   readonly #closing = new AbortController();
-  readonly #repeating = new Repeating();
 
-  constructor(readonly pacer: Pacer) {}
+  constructor(
+    readonly pacer: Pacer,
+    readonly underway: Underway,
+  ) {}
 
   /** Nothing is sent again from now on. Those who wait to be get their last answer at once, or the error they have. */
   close(): void {
     this.#closing.abort();
-  }
-
-  /** Undefined when nothing is to be sent again, at one key or at all; else resolves when something of that is over. */
-  resting(key: string | undefined): Promise<void> | undefined {
-    return this.#repeating.nextEnd(key);
   }
 
   /** The rules for a method; undefined when it is sent once only. */
@@ -70,16 +67,17 @@ export class Retrier {
    * Then the last answer is returned as it is; an error is thrown only where no answer came after it.
    */
   async run<Answer>(request: Repeatable<Answer>, rules: RetryRules): Promise<Answer> {
+    const key = this.pacer.keyOf(request.url);
+    this.underway.begin(request, key);
     try {
-      return await this.#tries(request, rules);
+      return await this.#tries(request, key, rules);
     } finally {
-      this.#repeating.end(request);
+      this.underway.end(request);
     }
   }
 
-  async #tries<Answer>(request: Repeatable<Answer>, rules: RetryRules): Promise<Answer> {
+  async #tries<Answer>(request: Repeatable<Answer>, key: string, rules: RetryRules): Promise<Answer> {
     const { clock } = this.pacer;
-    const key = this.pacer.keyOf(request.url);
     this.#budget.earn(key, rules, clock.now());
     let last: Ending<Answer> | undefined;
     for (let attempt = 1; ; attempt++) {
@@ -96,14 +94,13 @@ export class Retrier {
         // The limiter refuses the repetition: it would take too long, or nothing is taken any more.
         if (last !== undefined && caught instanceof PolitelyError) return give(last);
         drop(request, last);
-        if (!isNetworkFailure(caught)) throw caught;
+        if (request.signal?.aborted === true || !isNetworkFailure(caught)) throw caught;
         last = { hasAnswer: false, error: caught, because: causeOf(caught) };
       }
       const waitMs = this.#delayMs(request, rules, attempt, askedMs);
       const { signal: woken } = this.#closing;
       const isEnough = attempt >= rules.attempts || waitMs === undefined || woken.aborted;
       if (isEnough || !this.#budget.spend(key, rules, clock.now())) return give(last);
-      this.#repeating.begin(request, key);
       if (last.hasAnswer) request.letGo(last.answer);
       const { attempts } = rules;
       this.pacer.tell({ type: "retry", key, attempt: attempt + 1, attempts, waitMs, because: last.because });

@@ -1,6 +1,7 @@
+import { maxDurationUs } from "../core/maxDuration.js";
 import type { AdaptiveRule, BackoffRule, Rule, WindowRule } from "../core/rule.js";
 import type { Rate } from "../types.js";
-import { durationUs, formatDuration, maxDurationUs } from "./duration.js";
+import { durationUs, formatDuration } from "./duration.js";
 import { type Refill, readRate, readRefill, readWindow } from "./rate.js";
 import { unwrap } from "./reading.js";
 import type { Limits } from "./types.js";

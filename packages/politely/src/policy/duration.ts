@@ -1,3 +1,4 @@
+import { maxDurationUs } from "../core/maxDuration.js";
 import { ceilTimes, decimalPattern, readFraction } from "./fraction.js";
 import { bad, good, type Reading, unwrap, wrongType } from "./reading.js";
 import { showValue } from "./showValue.js";
@@ -9,9 +10,6 @@ export interface DurationBounds {
   /** Infinity has a meaning for this field. */
   readonly allowInfinity?: boolean;
 }
-
-/** The longest time that is accepted: 100 years, which still fits a whole number of microseconds. */
-export const maxDurationUs = 36_525 * 86_400_000_000;
 
 /** How a duration is written as text, as the source of a regular expression. */
 export const durationPattern = `(${decimalPattern}) ?(ms|s|m|min|h|d)`;

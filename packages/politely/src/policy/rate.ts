@@ -1,5 +1,6 @@
+import { maxDurationUs } from "../core/maxDuration.js";
 import type { WindowRule } from "../core/rule.js";
-import { formatDuration, maxDurationUs, readDuration } from "./duration.js";
+import { formatDuration, readDuration } from "./duration.js";
 import { ceilTimes, decimalPattern, type Fraction, readFraction, reduce } from "./fraction.js";
 import { bad, good, type Reading, wrongType } from "./reading.js";
 import { showValue } from "./showValue.js";

@@ -55,7 +55,7 @@ export interface Follower {
   configured(): void;
   /** Nothing is taken any more. */
   closed(): void;
-  /** Undefined when nothing is to be sent again, at one key or at all; else resolves when something of that is over. */
+  /** Undefined when nothing comes again by itself, at one key or at all; else resolves when something of that is over. */
   resting(key: string | undefined): Promise<void> | undefined;
 }
 

@@ -1,4 +1,5 @@
 import { statusMeaning } from "../core/answer.js";
+import { maxDurationUs } from "../core/maxDuration.js";
 import type { HeadersLike, Outcome, OutcomeKind } from "../types.js";
 import { type Answer, NEUTRAL } from "./answers.js";
 
@@ -73,9 +74,9 @@ function unknownOutcome(outcome: unknown): string {
   return `outcome must be one of ${KINDS.join(", ")}, or an object with kind or status; got ${String(outcome)}.`;
 }
 
-/** Zero, negative or nonsense counts as absent. Rounded up, so that nothing starts early. */
+/** Zero, negative or nonsense counts as absent. Rounded up, so that nothing starts early; at most 100 years. */
 function usableUs(ms: number | undefined): number {
-  return typeof ms === "number" && ms > 0 && ms < Number.MAX_SAFE_INTEGER / 1000 ? Math.ceil(ms * 1000) : 0;
+  return typeof ms === "number" && ms > 0 ? Math.min(maxDurationUs, Math.ceil(ms * 1000)) : 0;
 }
 
 /** Negative or nonsense counts as absent, as it does for a wait. */

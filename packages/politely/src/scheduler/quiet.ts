@@ -8,13 +8,15 @@ export class Quiet {
 
   constructor(readonly engine: Engine) {}
 
-  /** Resolves once nobody waits and nothing is in flight, at one key or at all, and nothing `resting` resolves for is to come back. */
+  /** Resolves once nobody waits and nothing is in flight, at one key or at all, and nothing that `resting` knows of comes again. */
   async whenIdle(key: string | undefined, resting: () => Promise<void> | undefined): Promise<void> {
+    const isQuiet = (): boolean => (key === undefined ? this.#isAllIdle() : this.#isIdle(key));
     for (;;) {
-      await this.#when(() => (key === undefined ? this.#isAllIdle() : this.#isIdle(key)));
+      await this.#when(isQuiet);
       const nextEnd = resting();
-      if (nextEnd === undefined) return;
-      await nextEnd;
+      if (nextEnd !== undefined) await nextEnd;
+      // A redirect's next hop has come since.
+      else if (isQuiet()) return;
     }
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { maxDurationUs } from "../../src/core/maxDuration.js";
 import { NEUTRAL } from "../../src/scheduler/answers.js";
 import { type HeaderReader, readOutcome } from "../../src/scheduler/outcome.js";
 import type { Outcome } from "../../src/types.js";
@@ -49,11 +50,15 @@ describe("an outcome", () => {
     [0, 0],
     [-5, 0],
     [Number.NaN, 0],
-    [Number.POSITIVE_INFINITY, 0],
-    [1e300, 0],
-  ])("asking for %s ms holds for %s µs: rounded up, and nonsense counts as absent", (retryAfterMs, retryAfterUs) => {
-    expect(read({ kind: "rate_limited", retryAfterMs }).retryAfterUs).toBe(retryAfterUs);
-  });
+    [Number.POSITIVE_INFINITY, maxDurationUs],
+    [1e300, maxDurationUs],
+    [9_007_199_254_740_991, maxDurationUs],
+  ])(
+    "asking for %s ms holds for %s µs: rounded up, 100 years at most, and nonsense counts as absent",
+    (retryAfterMs, retryAfterUs) => {
+      expect(read({ kind: "rate_limited", retryAfterMs }).retryAfterUs).toBe(retryAfterUs);
+    },
+  );
 
   it.each([
     [200, "success", "200"],

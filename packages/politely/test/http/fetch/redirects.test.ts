@@ -64,6 +64,53 @@ describe("the request after a redirect", () => {
   );
 });
 
+describe("redirects and rest", () => {
+  it("idle waits for the hop that comes next", async () => {
+    const { polite, clock } = scriptedSite({ default: { minDelay: "1s" } }, (n) =>
+      n === 0 ? { status: 302, headers: { location: "/next" }, body: null } : 200,
+    );
+    const page = polite.fetch("https://a.example/");
+    let restedAtMs = -1;
+    void polite.idle().then(() => {
+      restedAtMs = clock.now();
+    });
+    await clock.runToEnd();
+    await page;
+    expect(restedAtMs).toBe(1_000);
+  });
+
+  it("idle waits for the page that waits for robots.txt", async () => {
+    const { polite, clock } = scriptedSite(
+      { default: { minDelay: "1s" }, http: { userAgent: "Test/1.0", robots: true } },
+      () => ({ status: 200, body: "User-agent: *\nAllow: /" }),
+    );
+    const page = polite.fetch("https://a.example/");
+    let restedAtMs = -1;
+    void polite.idle().then(() => {
+      restedAtMs = clock.now();
+    });
+    await clock.runToEnd();
+    await page;
+    expect(restedAtMs).toBe(1_000);
+  });
+
+  it.each([
+    ["another origin", THERE, "cors"],
+    ["the same origin", HERE, "basic"],
+  ])("the answer after one to %s has the type that plain fetch gives it", async (_, to, type) => {
+    await using end = await localSite(THERE, (_request, response) => response.end("end"));
+    await using site = await localSite(HERE, ({ url }, response) => {
+      const location = to === HERE ? "/end" : `${end.origin}/end`;
+      if (url === "/moved") response.writeHead(302, { location }).end();
+      else response.end("end");
+    });
+    const { fetch } = politely({ hosts: NAMED });
+    const types: string[] = [];
+    for (const send of [globalThis.fetch, fetch]) types.push((await send(`${site.origin}/moved`)).type);
+    expect(types).toEqual([type, type]);
+  });
+});
+
 describe("redirects of fetch", () => {
   it("are paced under the host of each hop", async () => {
     await using there = await localSite(THERE, (_request, response) => response.end("arrived"));

@@ -60,6 +60,43 @@ describe("retries", () => {
     ]);
   });
 
+  it.each([
+    ["an answer without a body", { status: 503, body: null }],
+    ["a connection that broke", networkFailure("ECONNRESET")],
+  ])("keep idle waiting after %s", async (_, failure) => {
+    const site = scriptedSite(policy({ attempts: 2 }), (n) => (n === 0 ? failure : 200));
+    const { polite, clock } = site;
+    const page = polite.fetch(URL_A);
+    let restedAtMs = -1;
+    void polite.idle().then(() => {
+      restedAtMs = clock.now();
+    });
+    await clock.runToEnd();
+    expect((await page).status).toBe(200);
+    expect(restedAtMs).toBe(1_000);
+  });
+
+  it("are not made, told of or counted for a request that its caller has given up", async () => {
+    const site = scriptedSite(policy({ attempts: 2, budget: { share: 0, perMinute: 3 } }), (n) =>
+      n < 12 ? { status: 200, latencyMs: 5_000 } : n === 12 ? 503 : 200,
+    );
+    const { polite, clock, events } = site;
+    const given = Array.from({ length: 12 }, () => {
+      const controller = new AbortController();
+      const timer = clock.setTimer(clock.now() + 30, () => {
+        controller.abort(new DOMException("No answer within 30 ms.", "TimeoutError"));
+      });
+      return polite.fetch(URL_A, { signal: controller.signal }).finally(() => clock.clearTimer(timer));
+    });
+    const settled = Promise.allSettled(given);
+    await clock.advance(100);
+    expect((await settled).every(({ status }) => status === "rejected")).toBe(true);
+    expect(events.filter(({ type }) => type === "retry")).toEqual([]);
+    const page = polite.fetch(URL_A);
+    await clock.runToEnd();
+    expect((await page).status).toBe(200);
+  });
+
   it("let idle go when the one that waits to be sent again is given up", async () => {
     const site = scriptedSite(policy({ attempts: 3, delay: "5s" }), () => 503);
     const { polite, clock } = site;

@@ -1,16 +1,14 @@
-/** The requests that are to be sent again, each from its first failure until it is over. */
-export class Repeating {
+/** Requests that come to the limiter again although nothing of them may be there at the moment: to be repeated, or once robots.txt is read. */
+export class Underway {
   readonly #keys = new Map<object, string>();
   #waiting: (() => void)[] = [];
 
-  /** Counts a request of that key, until `end`. Once is enough. */
   begin(request: object, key: string): void {
     this.#keys.set(request, key);
   }
 
-  /** Does nothing for a request that never began. */
   end(request: object): void {
-    if (!this.#keys.delete(request)) return;
+    this.#keys.delete(request);
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
