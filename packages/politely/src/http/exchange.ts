@@ -40,8 +40,8 @@ export class Exchange {
   /** A dispatcher is paced by the same limiter. */
   isIntercepted = false;
   readonly #underway = new Underway();
-  /** How many requests to a URL are being sent that were admitted here, and that no dispatcher has been given yet. */
-  readonly #own = new Map<string, number>();
+  /** By URL, a mark for each request that is being sent, was admitted here, and has reached no dispatcher yet. */
+  readonly #own = new Map<string, object[]>();
 
   constructor(readonly pacer: Pacer) {
     this.identity = new Identity(pacer);
@@ -97,20 +97,27 @@ export class Exchange {
 
   async #sendMarked<Value>(url: string, send: () => Promise<Value>): Promise<Value> {
     const name = withoutFragment(url);
-    this.#own.set(name, (this.#own.get(name) ?? 0) + 1);
+    const mark = {};
+    this.#own.set(name, [...(this.#own.get(name) ?? []), mark]);
     try {
       return await send();
     } finally {
-      this.takeOwn(name);
+      this.#keepOwn(name, (each) => each !== mark);
     }
   }
 
   /** Whether a request that a dispatcher is given has been admitted here before; if so, the next one to the same URL has not. */
   takeOwn(url: string): boolean {
-    const count = this.#own.get(url) ?? 0;
-    if (count > 1) this.#own.set(url, count - 1);
+    const oldest = this.#own.get(url)?.[0];
+    if (oldest === undefined) return false;
+    this.#keepOwn(url, (each) => each !== oldest);
+    return true;
+  }
+
+  #keepOwn(url: string, isKept: (mark: object) => boolean): void {
+    const kept = (this.#own.get(url) ?? []).filter(isKept);
+    if (kept.length > 0) this.#own.set(url, kept);
     else this.#own.delete(url);
-    return count > 0;
   }
 
   /** The same without a look at robots.txt. */

@@ -12,8 +12,9 @@ import {
   isAxiosFailure,
 } from "./client.js";
 import { dropStream, holdStream } from "./heldStream.js";
-import { isStream, nextConfig } from "./redirected.js";
-import { listeningTransport, nativeTransport } from "./transport.js";
+import { fetchLead, isStream, type Lead, nextConfig, nodeLead } from "./redirected.js";
+import { redirectFailure, tooManyRedirects } from "./redirectFailure.js";
+import { type Listening, listeningTransport, nativeTransport } from "./transport.js";
 
 /** One call with all its redirects and repetitions. */
 interface Trip {
@@ -33,6 +34,8 @@ interface Answer {
   readonly flight: Flight;
   /** What axios makes of the status: of one that is refused, and of every redirect that we follow. */
   readonly error: AxiosFailure | undefined;
+  /** Where to go on; undefined when this is the last answer. */
+  readonly lead: Lead | undefined;
 }
 
 /** How many redirects axios follows where nobody says otherwise. */
@@ -117,16 +120,14 @@ export class AxiosCourier {
     for (let redirects = 0; ; redirects++) {
       const flight = await this.#exchange.admit({ url, signal, ownAgent, options });
       const answer = await this.#ask(trip, step, url, flight);
-      const { response, error } = answer;
-      const location =
-        maxRedirects > 0 && isRedirect(response.status) ? fieldOf(response.headers, "location") : undefined;
-      if (location === undefined || error === undefined) return this.#hold(answer, config);
+      const { response, error, lead } = answer;
+      if (lead === undefined || error === undefined) return this.#hold(answer, config);
       discard(answer);
+      if (redirects >= maxRedirects) throw axiosFailure(error, tooManyRedirects());
       try {
-        if (redirects >= maxRedirects) throw tooMany();
-        step = nextConfig(step, url, response, location);
-      } catch (cause) {
-        throw axiosFailure(error, cause);
+        step = nextConfig(step, url, response, lead);
+      } catch (thrown) {
+        throw axiosFailure(error, redirectFailure(thrown));
       }
       url = step.url ?? url;
     }
@@ -148,9 +149,24 @@ export class AxiosCourier {
       isAnswered = true;
     };
     const isWanted = (status: number): boolean => config.validateStatus?.(status) ?? true;
-    const isFinal = (status: number): boolean => !(maxRedirects > 0 && isRedirect(status)) && isWanted(status);
+    // The transport shows the headers before axios asks about the status; another way only the status is known by then.
+    let heard: { readonly lead: Lead | undefined } | undefined;
+    const mayLead = (status: number): boolean => (heard === undefined ? isRedirect(status) : heard.lead !== undefined);
+    const isFinal = (status: number): boolean => !(maxRedirects > 0 && mayLead(status)) && isWanted(status);
+    const leadOf = ({ status, headers }: AxiosResponse): Lead | undefined => {
+      if (maxRedirects <= 0) return undefined;
+      return heard === undefined ? fetchLead(status, fieldOf(headers, "location")) : heard.lead;
+    };
     const transport = config.transport ?? this.#native;
-    const listening = { url, timeoutMs: Number(config.timeout ?? 0), clock: this.#exchange.pacer.clock, answered };
+    const listening: Listening = {
+      url,
+      timeoutMs: Number(config.timeout ?? 0),
+      clock: this.#exchange.pacer.clock,
+      answered: (status, headers) => {
+        heard = { lead: nodeLead(status, headers.location) };
+        answered(status, headers);
+      },
+    };
     const hop: AxiosConfig = {
       ...step,
       adapter,
@@ -161,12 +177,12 @@ export class AxiosCourier {
     try {
       const response = await this.#pass(hop, config);
       answered(response.status, response.headers);
-      return { response, flight, error: undefined };
+      return { response, flight, error: undefined, lead: undefined };
     } catch (error) {
       const response = isAxiosFailure(error) ? error.response : undefined;
       if (response !== undefined && isAxiosFailure(error) && !isFinal(response.status)) {
         answered(response.status, response.headers);
-        return { response, flight, error };
+        return { response, flight, error, lead: leadOf(response) };
       }
       // An answer that was wanted and came with an error broke off in its body.
       flight.failed(response === undefined ? error : { code: "ECONNRESET", cause: error });
@@ -206,11 +222,6 @@ export class AxiosCourier {
 function discard({ response, flight }: Answer): void {
   flight.done();
   dropStream(response.data);
-}
-
-/** As axios says it. */
-function tooMany(): Error {
-  return Object.assign(new Error("Maximum number of redirects exceeded"), { code: "ERR_FR_TOO_MANY_REDIRECTS" });
 }
 
 function fieldOf(headers: HeadersLike, name: string): string | undefined {

@@ -1,5 +1,23 @@
-import { type Hop, nextHop } from "../redirect.js";
+import { type Hop, isRedirect, nextHop } from "../redirect.js";
 import type { AxiosConfig, AxiosResponse, Credentials, RedirectOptions } from "./client.js";
+
+/** Where an answer leads. */
+export interface Lead {
+  readonly location: string;
+  /** Whose rules hold: those axios follows redirects by in Node, or those of the fetch standard. */
+  readonly rules: "node" | "fetch";
+}
+
+/** The lead of an answer that came through Node's transport: there axios follows every 3xx that has a location, also a 304. */
+export function nodeLead(status: number, location: string | undefined): Lead | undefined {
+  if (status < 300 || status >= 400 || location === undefined || location === "") return undefined;
+  return { location, rules: "node" };
+}
+
+/** The lead of an answer that came another way. */
+export function fetchLead(status: number, location: string | undefined): Lead | undefined {
+  return isRedirect(status) && location !== undefined ? { location, rules: "fetch" } : undefined;
+}
 
 /**
  * The request that follows a redirect. Credentials, and what `sensitiveHeaders` names, stay with their origin.
@@ -7,15 +25,18 @@ import type { AxiosConfig, AxiosResponse, Credentials, RedirectOptions } from ".
  * Throws what the caller's `beforeRedirect` throws, and when the location is no URL, or the body is a stream that is
  * already sent.
  */
-export function nextConfig(config: AxiosConfig, url: string, response: AxiosResponse, location: string): AxiosConfig {
+export function nextConfig(config: AxiosConfig, url: string, response: AxiosResponse, lead: Lead): AxiosConfig {
   const hop = hopOf(config, url);
-  const next = nextHop(hop, response.status, location);
+  const next = nextHop(hop, response.status, lead.location);
   if (next.hasBody && isStream(config.data)) {
     throw new TypeError(`${url} redirects a request whose body is a stream, which cannot be sent twice.`);
   }
   const isElsewhere = new URL(url).origin !== new URL(next.url).origin;
   const headers = config.headers.concat();
-  const dropped = [...hop.headers.keys()].filter((name) => !next.headers.has(name));
+  // The standard names the headers of a body; in Node axios drops all that look like one.
+  const isBare = lead.rules === "node" && next.method !== hop.method;
+  const isDropped = (name: string): boolean => !next.headers.has(name) || (isBare && name.startsWith("content-"));
+  const dropped = [...hop.headers.keys()].filter(isDropped);
   for (const name of isElsewhere ? [...dropped, ...(config.sensitiveHeaders ?? [])] : dropped) headers.delete(name);
   const followed: AxiosConfig = {
     ...config,

@@ -14,9 +14,12 @@ interface TransportRequest {
   once(event: "response" | "close", listener: () => void): unknown;
 }
 
+/** Names in lower case, as Node has them. */
+type TransportHeaders = HeadersLike & { readonly location?: string };
+
 interface TransportAnswer {
   readonly statusCode: number;
-  readonly headers: HeadersLike;
+  readonly headers: TransportHeaders;
   /** Where it came from, for callers who ask for the last hop. */
   responseUrl?: string;
 }
@@ -28,7 +31,7 @@ export interface Listening {
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** Called once, as soon as the headers are there. */
-  readonly answered: (status: number, headers: HeadersLike) => void;
+  readonly answered: (status: number, headers: TransportHeaders) => void;
 }
 
 /** Node's own `http` and `https` behind one door; undefined where there are none, as in browsers. */

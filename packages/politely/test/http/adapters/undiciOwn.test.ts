@@ -1,5 +1,6 @@
 import { Agent, fetch as undiciFetch } from "undici";
 import { describe, expect, it } from "vitest";
+import { exchangeOf } from "../../../src/http/exchange.js";
 import { politeInterceptor } from "../../../src/http/undici/index.js";
 import { type PolicyInput, politely } from "../../../src/index.js";
 import type { Limiter } from "../../../src/types.js";
@@ -26,6 +27,24 @@ describe("a limiter whose fetch goes through its own interceptor", () => {
       expect(await (await polite.fetch(`${site.origin}/${index}#part`)).text()).toBe("page");
     }
     expect(polite.stats(HERE)).toMatchObject({ totalRequests: 3, inFlight: 0 });
+  });
+
+  it("takes no request for another to the same URL that is still on its way to the dispatcher", async () => {
+    const polite = looped({});
+    const exchange = exchangeOf(polite, "the test");
+    const url = "https://a.example/";
+    const answer: (() => void)[] = [];
+    const send = (): Promise<void> => new Promise((resolve) => void answer.push(resolve));
+    const first = exchange.sendOwn(url, send);
+    expect(exchange.takeOwn(url)).toBe(true);
+    const second = exchange.sendOwn(url, send);
+    // The first is answered before the second has reached the dispatcher.
+    answer[0]();
+    await first;
+    expect(exchange.takeOwn(url)).toBe(true);
+    answer[1]();
+    await second;
+    expect(exchange.takeOwn(url)).toBe(false);
   });
 
   it("gets robots.txt through redirects without waiting for itself", async () => {
