@@ -60,10 +60,8 @@ const fileShape: ObjectShape = {
 /** Tells the file of per-domain limits (`version`, `default_config`, `domains`) from a policy. */
 export function isDomainsFile(value: unknown): boolean {
   if (!isPlainObject(value)) return false;
-  return (
-    ["version", "default_config", "domains"].some((name) => Object.hasOwn(value, name)) &&
-    !Object.hasOwn(value, "hosts")
-  );
+  const has = (name: string): boolean => Object.hasOwn(value, name);
+  return ["version", "default_config", "domains"].some(has) && !["default", "hosts", "global", "scopes"].some(has);
 }
 
 /** Lists everything that is wrong with a file of per-domain limits. */

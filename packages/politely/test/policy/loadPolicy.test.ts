@@ -15,6 +15,11 @@ function problemsOf(text: string | object): readonly { readonly path: string; re
 }
 
 describe("loadPolicy", () => {
+  it.each(["default", "hosts", "global", "scopes"])("takes what has %s for a policy, whatever else it has", (name) => {
+    const text = JSON.stringify({ version: "1.0", [name]: {} });
+    expect(() => loadPolicy(text)).toThrow(/version: is not a field of the policy/);
+  });
+
   it("reads JSON text and leaves out the line for editors", () => {
     const text = '\uFEFF{ "$schema": "./policy.schema.json", "hosts": { "x.org": { "rate": "5/s", "burst": 2 } } }';
     expect(loadPolicy(text)).toEqual({ hosts: { "x.org": { rate: "5/s", burst: 2 } } });
