@@ -60,6 +60,11 @@ export class Flight {
     return this.clock.now() - localStartedAtMs < waitedMs;
   }
 
+  /** Frees the place; the rest of the answer still comes, and ends it. */
+  letGo(): void {
+    if (!this.#isOver) this.permit.release();
+  }
+
   /** It was never sent, or answered without the site: what it took goes back. */
   unused(): void {
     this.#end("unused");

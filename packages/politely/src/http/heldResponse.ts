@@ -1,6 +1,7 @@
 import type { Clock } from "../types.js";
 import type { Flight } from "./flight.js";
 import { type BodyListener, readAhead } from "./readAhead.js";
+import { bareResponse, responseWith, sayTheSame } from "./responseCopy.js";
 
 /** The ways to read a whole body. */
 const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as const;
@@ -37,10 +38,15 @@ class Places implements BodyListener {
     for (const flight of this.#flights) flight.done();
   }
 
+  letGo(): void {
+    for (const flight of this.#flights) flight.letGo();
+  }
+
   failed(error: unknown): void {
     for (const flight of this.#flights) flight.failed(error);
   }
 
+  /** One of the copies is given up, or read where nobody can see its end. */
   cancelled(): void {
     this.wanted -= 1;
     if (this.wanted === 0) this.arrived();
@@ -49,12 +55,13 @@ class Places implements BodyListener {
 
 /** What is known of a response whose place is kept until its body has arrived. */
 class Held {
-  /** Somebody has begun to read, so that nobody has to read ahead. */
+  /** Somebody has begun to read, or the bytes come through a body that is watched: nobody has to read ahead. */
   isTouched = false;
   /** Takes over the body once it is read ahead or as a stream. */
   inner: Response | undefined = undefined;
 
   constructor(
+    readonly owner: HeldResponses,
     readonly places: Places,
     public facts: ResponseFacts,
   ) {}
@@ -95,13 +102,16 @@ export class HeldResponses {
       flight.done();
       if (facts.redirected === undefined && facts.url === undefined) return response;
     }
-    adopt(response, new Held(new Places(flight), facts));
-    if (!flight.isOver) this.#readLater(response);
+    adopt(response, new Held(this, new Places(flight), facts));
+    if (!flight.isOver) this.readLater(response);
     return response;
   }
 
-  /** All microtasks run before the timer fires: whoever reads its body in the same turn has begun by then. */
-  #readLater(response: Response): void {
+  /**
+   * Reads a held response ahead if nobody else reads it. All microtasks run before the timer fires: whoever reads its body in
+   * the same turn has begun by then.
+   */
+  readLater(response: Response): void {
     this.#unread.push(response);
     if (this.#unread.length > 1) return;
     this.clock.setTimer(this.clock.now(), () => {
@@ -115,7 +125,7 @@ export class HeldResponses {
 /** Frees the place of a response that is kept, and reads ahead what it can of its body. */
 export function letGo(response: Response): void {
   readUnread(response);
-  heldOf(response)?.places.arrived();
+  heldOf(response)?.places.letGo();
 }
 
 /** One that cannot be read ahead must not stop the others; whoever reads it is told. */
@@ -130,7 +140,11 @@ function readQuietly(response: Response): void {
 /** Begins to read ahead a response that is held and not read yet. */
 function readUnread(response: Response): void {
   const held = heldOf(response);
-  if (held !== undefined && !held.isTouched && !held.places.isOver) innerOf(response, held);
+  if (held === undefined || held.isTouched || held.places.isOver) return;
+  if (innerOf(response, held) !== response) return;
+  // The platform has taken the body, as a cache does, or it is no web stream: its end cannot be seen.
+  held.isTouched = true;
+  held.places.cancelled();
 }
 
 function adopt(response: Response, held: Held): void {
@@ -144,17 +158,15 @@ function adopt(response: Response, held: Held): void {
   Object.setPrototypeOf(response, prototype);
 }
 
-/** The response that has the body from now on: the same bytes, read ahead. */
+/** The response that has the body from now on: the same bytes, read ahead. The same response where that cannot be. */
 function innerOf(response: Response, held: Held): Response {
   if (held.inner !== undefined) return held.inner;
   const base = Object.getPrototypeOf(Object.getPrototypeOf(response)) as Response;
   const body = Reflect.get(base, "body", response) as ReadableStream<Uint8Array> | null;
   const isWeb = body !== null && typeof body.getReader === "function" && !body.locked;
-  held.isTouched = true;
   if (!isWeb) return response;
-  // Of the headers only the one that tells what the bytes are matters here.
-  const type = response.headers.get("content-type");
-  held.inner = new Response(readAhead(body, held.places), type === null ? {} : { headers: { "content-type": type } });
+  held.isTouched = true;
+  held.inner = bareResponse(readAhead(body, held.places), response);
   return held.inner;
 }
 
@@ -182,8 +194,9 @@ function own<Value>(base: object, response: Response, name: string): Value {
 function bodyGetter(base: object) {
   return function body(this: Response): ReadableStream<Uint8Array> | null {
     const held = heldOf(this);
-    if (held === undefined || (held.inner === undefined && held.places.isOver)) return own(base, this, "body");
-    const inner = innerOf(this, held);
+    if (held === undefined) return own(base, this, "body");
+    const isOwn = held.inner === undefined && (held.isTouched || held.places.isOver);
+    const inner = isOwn ? this : innerOf(this, held);
     return inner === this ? own(base, this, "body") : inner.body;
   };
 }
@@ -220,28 +233,34 @@ function wholeReader(base: object, name: Reader) {
 function cloner(base: object) {
   return function clone(this: Response): Response {
     const held = heldOf(this);
-    if (held?.inner !== undefined) {
-      return sameFacts(held.inner.clone(), this);
+    if (held === undefined) return own<() => Response>(base, this, "clone").call(this);
+    const { owner, places, facts, isTouched, inner } = held;
+    const copy =
+      inner === undefined ? own<() => Response>(base, this, "clone").call(this) : copyOfRead(this, held, inner);
+    const heldCopy = new Held(owner, places, facts);
+    heldCopy.isTouched = isTouched;
+    adopt(copy, heldCopy);
+    sayTheSame(copy, this);
+    if (!isTouched && !places.isOver) {
+      places.wanted += 1;
+      owner.readLater(copy);
     }
-    const copy = own<() => Response>(base, this, "clone").call(this);
-    if (held === undefined) return copy;
-    held.places.wanted += 1;
-    adopt(copy, new Held(held.places, held.facts));
     return copy;
   };
+}
+
+/** A copy of a response that was read ahead. Its bytes come through the stream that tells when the last one has arrived. */
+function copyOfRead(response: Response, held: Held, read: Response): Response {
+  const { body } = read;
+  // What the platform says of a body that is gone is said here as well.
+  if (body === null || body.locked || read.bodyUsed) return read.clone();
+  // Not by a clone: undici cancels the body of one that is collected, even if another response has it.
+  const [kept, given] = body.tee();
+  held.inner = bareResponse(kept, response);
+  return responseWith(given, response);
 }
 
 /** What arrived whole, but is no JSON or no form, says nothing of the site. A network that fails has a cause. */
 function isOfContent(error: unknown): boolean {
   return error instanceof SyntaxError || (error instanceof TypeError && error.cause === undefined);
-}
-
-/** Makes a copy of a body that was read ahead say of itself what the response it comes from says. */
-function sameFacts(copy: Response, response: Response): Response {
-  const { url, redirected, type, status, statusText, ok } = response;
-  const headers = new Headers(response.headers);
-  for (const [name, value] of Object.entries({ url, redirected, type, status, statusText, ok, headers })) {
-    Object.defineProperty(copy, name, { value, configurable: true });
-  }
-  return copy;
 }

@@ -104,7 +104,7 @@ export class AxiosCourier {
         attempt: (maxWaitMs) => this.#travel(trip, withMaxWait(options, maxWaitMs)),
         status: ({ response }) => response.status,
         headers: ({ response }) => response.headers,
-        letGo: ({ flight }) => flight.done(),
+        letGo: ({ flight }) => flight.letGo(),
         discard,
       },
       rules,

@@ -1,3 +1,4 @@
+import { caches, Response as UndiciResponse, fetch as undiciFetch } from "undici";
 import { describe, expect, it } from "vitest";
 import { type Limiter, type LimiterEvent, limit, politely } from "../../../src/index.js";
 import { localSite } from "./localSite.js";
@@ -174,3 +175,209 @@ describe("a place is kept until the body has arrived", () => {
     await until(() => inFlight(limiter) === 0);
   });
 });
+
+/** Long enough for a small body to be read ahead. */
+const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
+
+describe.each([
+  ["at once", async () => undefined],
+  ["late", rest],
+])("a response that is copied %s", (_when, wait) => {
+  it("has copies of copies that say of themselves what it says", async () => {
+    await using site = await localSite(HERE, ({ url }, response) => {
+      if (url === "/") response.writeHead(302, { location: "/end" }).end();
+      else response.writeHead(404, "Gone Fishing", { "x-a": "1", "content-type": "text/plain" }).end("nothing here");
+    });
+    const limiter = polite(1);
+    const response = await limiter.fetch(site.origin);
+    await wait();
+    let copy = response;
+    for (let depth = 1; depth <= 3; depth++) {
+      copy = copy.clone();
+      const { status, statusText, ok, url, redirected, type } = copy;
+      expect([depth, status, statusText, ok]).toEqual([depth, 404, "Gone Fishing", false]);
+      expect([depth, url, redirected, type]).toEqual([depth, `${site.origin}/end`, true, "basic"]);
+      expect([copy.headers.get("x-a"), copy.headers.get("content-type")]).toEqual(["1", "text/plain"]);
+      expect(copy.headers).not.toBe(response.headers);
+    }
+    expect([await copy.text(), await response.text()]).toEqual(["nothing here", "nothing here"]);
+    expect(inFlight(limiter)).toBe(0);
+  });
+
+  it("has copies of copies with a status and a reason that no Response can be made with", async () => {
+    await using site = await localSite(HERE, (_request, response) => {
+      // The code is LinkedIn's; the reason is what a site that writes UTF-8 sends.
+      response.socket?.end("HTTP/1.1 999 \u597d\r\nx-a: 1\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno");
+    });
+    const response = await polite(1).fetch(site.origin);
+    await wait();
+    const copy = response.clone().clone();
+    const { status, statusText, ok, url } = copy;
+    expect([status, statusText, ok, url]).toEqual([999, response.statusText, false, `${site.origin}/`]);
+    expect([copy.headers.get("x-a"), await copy.text()]).toEqual(["1", "no"]);
+  });
+
+  it("lets the next one go when it is cancelled and nobody reads the copy", async () => {
+    await using site = await localSite(HERE, (_request, response) => response.end("twice"));
+    const limiter = polite(1);
+    const response = await limiter.fetch(site.origin);
+    await wait();
+    const copy = response.clone();
+    await Promise.race([response.body?.cancel(), rest()]);
+    expect((await limiter.fetch(site.origin)).status).toBe(200);
+    expect(await copy.text()).toBe("twice");
+  });
+
+  it("keeps its place while one of them is still to come, whichever is cancelled", async () => {
+    let finish = (): void => undefined;
+    await using site = await localSite(HERE, (_request, response) => {
+      response.write("first ");
+      finish = () => response.end("last");
+    });
+    const limiter = polite(1);
+    for (const order of [
+      [0, 1],
+      [1, 0],
+      [0, 1, 2],
+      [1, 0, 2],
+      [2, 0, 1],
+    ]) {
+      const response = await limiter.fetch(site.origin);
+      await wait();
+      const copy = response.clone();
+      const family = order.length === 2 ? [response, copy] : [response, copy, copy.clone()];
+      const [cancelled, ...others] = order.map((index) => family[index]);
+      cancelled.body?.cancel().catch(() => undefined);
+      await rest();
+      expect([order, inFlight(limiter)]).toEqual([order, 1]);
+      finish();
+      expect(await Promise.all(others.map((each) => each.text()))).toEqual(others.map(() => "first last"));
+      expect([order, inFlight(limiter)]).toEqual([order, 0]);
+    }
+  });
+
+  it("is free when it and its copies are all cancelled", async () => {
+    await using site = await localSite(HERE, (_request, response) => void response.write("endless"));
+    const limiter = polite(1);
+    const response = await limiter.fetch(site.origin);
+    await wait();
+    const copy = response.clone();
+    await Promise.all([response, copy, copy.clone()].map(async (each) => each.body?.cancel()));
+    expect(inFlight(limiter)).toBe(0);
+  });
+
+  it("cannot be copied once it was read, as with fetch", async () => {
+    await using site = await localSite(HERE, (_request, response) => response.end("once"));
+    const response = await polite(1).fetch(site.origin);
+    await wait();
+    const copy = response.clone();
+    await Promise.all([copy.text(), response.text()]);
+    for (const each of [response, copy]) expect(() => each.clone()).toThrow(TypeError);
+    expect([response.bodyUsed, copy.bodyUsed]).toEqual([true, true]);
+  });
+
+  it("can be put into a cache by a copy", async () => {
+    await using site = await localSite(HERE, (_request, response) => response.end("stored"));
+    const limiter = politely(
+      { hosts: { [HERE]: { concurrency: 1 } } },
+      { fetch: undiciFetch as unknown as typeof fetch },
+    );
+    const response = await limiter.fetch(site.origin);
+    await wait();
+    const copy = response.clone() as unknown as UndiciResponse;
+    expect(copy).toBeInstanceOf(UndiciResponse);
+    const cache = await caches.open(`copied ${_when}`);
+    await cache.put(site.origin, copy);
+    expect(await (await cache.match(site.origin))?.text()).toBe("stored");
+    expect(await response.text()).toBe("stored");
+    expect(inFlight(limiter)).toBe(0);
+  });
+});
+
+describe("a body that the platform takes by itself", () => {
+  it("frees its place, for its end cannot be seen", async () => {
+    await using site = await localSite(HERE, (_request, response) => response.end("stored"));
+    const limiter = politely(
+      { hosts: { [HERE]: { concurrency: 1 } } },
+      { fetch: undiciFetch as unknown as typeof fetch },
+    );
+    const cache = await caches.open("taken");
+    for (const path of ["/1", "/2"]) {
+      const response = await limiter.fetch(site.origin + path);
+      await cache.put(site.origin + path, response as unknown as UndiciResponse);
+      expect(await (await cache.match(site.origin + path))?.text()).toBe("stored");
+    }
+    await until(() => inFlight(limiter) === 0);
+  });
+
+  it("keeps it for as long as its copy is read", async () => {
+    let finish = (): void => undefined;
+    await using site = await localSite(HERE, (_request, response) => {
+      response.write("first ");
+      finish = () => response.end("last");
+    });
+    const limiter = polite(1);
+    const response = await limiter.fetch(site.origin);
+    const text = response.clone().text();
+    const taken = (Reflect.get(Response.prototype, "body", response) as ReadableStream).getReader();
+    await rest();
+    expect(inFlight(limiter)).toBe(1);
+    finish();
+    expect(await text).toBe("first last");
+    expect(inFlight(limiter)).toBe(0);
+    await taken.cancel();
+  });
+});
+
+describe("a body that is no web stream", () => {
+  it("frees its place also when it is read late, or as what it is", async () => {
+    class NodeLike extends Response {
+      override get body(): never {
+        return { pipe: () => undefined } as never;
+      }
+    }
+    const limiter = limit({ concurrency: 1 }, { fetch: async () => new NodeLike("page") });
+    for (const wait of [rest, async () => undefined]) {
+      const response = await limiter.fetch("https://a.example/");
+      expect(response.body).toHaveProperty("pipe");
+      await wait();
+      expect(await response.text()).toBe("page");
+      await until(() => limiter.stats().inFlight === 0);
+    }
+  });
+});
+
+describe.each([
+  ["at once", async () => undefined],
+  ["late", rest],
+])("a body taken over %s", (_when, wait) => {
+  it.each<[string, (response: Response) => Promise<unknown>, unknown]>([
+    ["is that of a new Response", (response) => new Response(response.body, response).text(), "page"],
+    ["comes chunk by chunk", (response) => textOf(response.body), "page"],
+    ["can be left in the middle", (response) => firstOf(response.body), "page"],
+    [
+      "can be transferred",
+      ({ body }) => new Response(body && structuredClone(body, { transfer: [body] as never })).text(),
+      "page",
+    ],
+  ])("%s, and frees its place", async (_how, take, expected) => {
+    await using site = await localSite(HERE, (_request, response) => response.end("page"));
+    const limiter = polite(1);
+    const response = await limiter.fetch(site.origin);
+    await wait();
+    expect(await take(response)).toBe(expected);
+    expect(response.bodyUsed).toBe(true);
+    await until(() => inFlight(limiter) === 0);
+  });
+});
+
+async function textOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
+  let text = "";
+  for await (const chunk of body ?? []) text += new TextDecoder().decode(chunk);
+  return text;
+}
+
+async function firstOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
+  for await (const chunk of body ?? []) return new TextDecoder().decode(chunk);
+  return "";
+}

@@ -94,27 +94,45 @@ describe("a large body that nobody reads", () => {
     await using site = await localSite(HERE, (_request, response) => response.end(Buffer.alloc(8 * MIB)));
     const polite = politely({ hosts: { [HERE]: { concurrency: 1 } } });
     const controller = new AbortController();
-    await polite.fetch(site.origin, { signal: controller.signal });
+    const response = await polite.fetch(site.origin, { signal: controller.signal });
     await new Promise((resolve) => setTimeout(resolve, 60));
     expect(polite.stats(HERE)?.inFlight).toBe(1);
     controller.abort();
     for (let turn = 0; turn < 1_000 && polite.stats(HERE)?.inFlight !== 0; turn++) await nextTurn();
     expect(polite.stats(HERE)).toMatchObject({ inFlight: 0, cooldownMs: 0 });
+    // It was not dropped, which frees its place as well.
+    await expect(response.text()).rejects.toThrow();
   });
 
   it("frees its place when its timeout is over, which counts as no answer in time", async () => {
     await using site = await localSite(HERE, (_request, response) => response.end(Buffer.alloc(8 * MIB)));
     const polite = politely({ hosts: { [HERE]: { concurrency: 1 } } });
-    await polite.fetch(site.origin, { politely: { timeout: 100 } });
+    const response = await polite.fetch(site.origin, { politely: { timeout: 100 } });
     // Real time: a busy machine may take longer, but not for ever.
     for (let turn = 0; turn < 1_000 && polite.stats(HERE)?.inFlight !== 0; turn++) await nextTurn();
     expect(polite.stats(HERE)?.inFlight).toBe(0);
     expect(polite.stats(HERE)?.cooldownMs).toBeGreaterThan(0);
+    await expect(response.text()).rejects.toThrow();
   });
 });
 
+/** Asks for garbage to be collected, again and again until `isTrue`. */
+async function collectUntil(isTrue: () => boolean): Promise<void> {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  for (let turn = 0; turn < 500 && !isTrue(); turn++) {
+    collect();
+    await nextTurn();
+  }
+}
+
 describe("a large body that was dropped", () => {
-  it("gives its connection up once it is collected", async () => {
+  it.each<[string, (response: Response) => Promise<unknown>]>([
+    ["", async () => undefined],
+    [" with a copy", async (response) => response.clone()],
+    [" with copies of what was read ahead", (response) => nextTurn().then(() => response.clone().clone())],
+    [" and whose copy was cancelled", async (response) => void response.clone().body?.cancel()],
+  ])("gives its connection up once it is collected%s", async (_how, use) => {
     let open = 0;
     await using site = await localSite(HERE, (_request, response) => {
       open += 1;
@@ -124,15 +142,32 @@ describe("a large body that was dropped", () => {
       response.end(Buffer.alloc(8 * MIB));
     });
     const polite = politely({ hosts: { [HERE]: { concurrency: 5 } } });
-    for (let index = 0; index < 3; index++) await polite.fetch(site.origin);
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as () => void;
-    for (let turn = 0; turn < 500 && open > 0; turn++) {
-      collect();
-      await nextTurn();
-    }
+    for (let index = 0; index < 3; index++) await use(await polite.fetch(site.origin));
+    await collectUntil(() => open === 0);
     expect(open).toBe(0);
     expect(polite.stats(HERE)?.inFlight).toBe(0);
+  });
+});
+
+describe("a copy of what was read ahead", () => {
+  it.each([1, 2])("keeps its bytes when all it was made from is collected: %i deep", async (depth) => {
+    const limiter = limiterOf(() => new Response("kept"));
+    let originals = 0;
+    const gone = new FinalizationRegistry(() => {
+      originals += 1;
+    });
+    const copies = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const response = await limiter.fetch("https://a.example/");
+        gone.register(response, undefined);
+        await nextTurn();
+        return depth === 1 ? response.clone() : response.clone().clone();
+      }),
+    );
+    await collectUntil(() => originals === 3);
+    expect(originals).toBe(3);
+    await nextTurn();
+    expect(await Promise.all(copies.map((copy) => copy.text()))).toEqual(["kept", "kept", "kept"]);
   });
 });
 

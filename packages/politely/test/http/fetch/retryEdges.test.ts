@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { exchangeOf } from "../../../src/http/exchange.js";
 import { onAbort } from "../../../src/http/onAbort.js";
 import { type Limiter, type PolicyInput, politely } from "../../../src/index.js";
+import { VirtualClock } from "../../../src/testing/index.js";
 import type { FetchOptions } from "../../../src/types.js";
 import { networkFailure, type Scripted, scriptedSite } from "./scripted.js";
 
@@ -204,5 +205,56 @@ describe("a signal that many requests share", () => {
     controller.abort();
     expect(told).toEqual(["second", "fourth"]);
     expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
+  });
+});
+
+describe("the last answer, when a repetition was planned and not made", () => {
+  /** A limiter whose site answers 503 with a body that never ends; aborting the request breaks it. */
+  function stalling(): { clock: VirtualClock; polite: Limiter } {
+    const clock = new VirtualClock();
+    const polite = politely(policy({ attempts: 3, maxWait: "2s" }, { default: { backoff: "none" } }), {
+      clock,
+      random: () => 0,
+      fetch: async (_input, init) => {
+        const body = new ReadableStream<Uint8Array>({
+          start(controller) {
+            controller.enqueue(new Uint8Array([65]));
+            init?.signal?.addEventListener("abort", () => controller.error(init.signal?.reason));
+          },
+        });
+        return new Response(body, { status: 503 });
+      },
+    });
+    return { clock, polite };
+  }
+
+  it("still ends with its timeout", async () => {
+    const { clock, polite } = stalling();
+    const page = polite.fetch(URL_A, { politely: { timeout: "30s" } });
+    await clock.advance(1);
+    void polite.close();
+    const text = (await page).text();
+    const failed = expect(text).rejects.toMatchObject({ name: "TimeoutError" });
+    await clock.advance(30_000);
+    await failed;
+  });
+
+  it("still ends when its caller gives up", async () => {
+    const { clock, polite } = stalling();
+    const controller = new AbortController();
+    const page = polite.fetch(URL_A, { signal: controller.signal, politely: { timeout: "30s" } });
+    await clock.advance(1);
+    void polite.close();
+    const text = (await page).text();
+    controller.abort(new Error("enough"));
+    await expect(text).rejects.toThrow("enough");
+  });
+
+  it("keeps no place while its body comes", async () => {
+    const { clock, polite } = stalling();
+    void polite.fetch(URL_A, { politely: { timeout: "30s" } }).catch(() => undefined);
+    await clock.advance(1);
+    expect(polite.stats(URL_A)?.inFlight).toBe(0);
+    void polite.close();
   });
 });
