@@ -47,6 +47,9 @@ export class ClosedError extends PolitelyError {
   }
 }
 
+/** How the reason begins where there is no robots.txt to go by. */
+const ABSENT = "it could not be had";
+
 /** The site's robots.txt does not allow the URL, or could not be had. Nothing was sent to it, and nothing was taken. */
 export class RobotsError extends PolitelyError {
   override readonly name = "RobotsError";
@@ -58,7 +61,11 @@ export class RobotsError extends PolitelyError {
     /** Which line of the robots.txt says so, or why there is none. */
     readonly reason: string,
   ) {
-    super(`robots.txt of "${key}" does not allow ${url}: ${reason}. Leave it out, or turn http.robots off.`);
+    super(
+      reason.startsWith(ABSENT)
+        ? `${url} is not asked for, since robots.txt of "${key}" is not known: ${reason}. Try again then, or turn http.robots off.`
+        : `robots.txt of "${key}" does not allow ${url}: ${reason}. Leave it out, or turn http.robots off.`,
+    );
   }
 }
 

@@ -216,7 +216,7 @@ export interface Limiter {
   explain(target: Target): Explanation;
   /** Milliseconds since the last start; Infinity before the first. */
   elapsedMs(target: Target): number;
-  /** Holds one host, or all, for `duration` or until `resume`. What is in flight goes on. */
+  /** Holds one host, or all, for `duration` or until `resume`. What is in flight goes on. Hosts beyond `maxKeys` share a lane: a pause of one holds all of them, and a `warn` event says so. */
   pause(target?: Target, duration?: Duration): void;
   /** Ends a pause; without a target, every pause. A cooldown goes on. */
   resume(target?: Target): void;

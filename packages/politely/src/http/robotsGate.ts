@@ -5,14 +5,13 @@ import type { Send } from "./fetch.js";
 import type { Flight } from "./flight.js";
 import { Patience } from "./patience.js";
 import { readAnswer } from "./readAnswer.js";
-import { parseRobots, type Robots } from "./robots/parseRobots.js";
+import { parseRobots } from "./robots/parseRobots.js";
 import { robotsAction } from "./robots/robotsAction.js";
 import { msUntilOpen } from "./robots/robotsPace.js";
 import { fetchRobots, type RobotsFetched } from "./robotsFetch.js";
-import { RobotsPacer } from "./robotsPacer.js";
+import { type RobotsFile, RobotsPacer } from "./robotsPacer.js";
+import { RobotsSites, type Site } from "./robotsSites.js";
 
-/** How many sites' files are kept; beyond that the longest unused one goes. */
-const MAX_SITES = 10_000;
 /** After so many answers of "slow down" to one request for robots.txt, those waiting for it are told. */
 const MAX_DEFERRALS = 5;
 /** The least between two of these; doubles each time. */
@@ -21,31 +20,25 @@ const FIRST_RETRY_MS = 60_000;
 const LAST_RETRY_MS = 3_600_000;
 const HOUR_MS = 3_600_000;
 
-/** What is known of one origin's robots.txt. */
-interface Site {
-  /** The rules in force; undefined when there are none: then `isOpen` decides. */
-  robots: Robots | undefined;
-  isOpen: boolean;
-  /** Why nothing is allowed, for people. */
-  reason: string;
-  /** When `robots` was read. */
-  readMs: number | undefined;
-  /** When it is asked for again. */
-  askAgainMs: number;
-  /** It is not asked for before, since it asked for that and no limit sees to it. */
-  heldUntilMs: number;
-  /** How many times in a row it asked to be left alone. */
-  deferrals: number;
-  failures: number;
-  unreachableSinceMs: number | undefined;
-  /** The question under way, shared by everybody who waits for it. */
-  asking: Promise<"answered" | "deferred"> | undefined;
+/** The last part of a copy's time in which it is asked for ahead, while several wait. */
+const AHEAD_SHARE = 0.1;
+/** Who has had his turn and gave it back stands before others, after robots.txt. */
+const TURN_PRIORITY = 999_999;
+/** So many of a site do at a time. Those beyond had a turn only since these gave way, and others who share a limit with the site go too. */
+const MAX_KEPT_TURNS = 100;
+
+/** One who waits for his turn. */
+interface Turn {
+  /** How often he has had it and could not use it. */
+  readonly round: number;
+  /** The renewal of the site's pace when he began to wait; undefined when it asked for none. */
+  readonly renewal: number | undefined;
+  readonly askedMs: number;
 }
 
 /** Lets only those requests through that the site's robots.txt allows, and makes its pace the host's. */
 export class RobotsGate implements Gate {
-  /** By origin, the longest unused first. */
-  readonly #sites = new Map<string, Site>();
+  readonly #sites: RobotsSites;
   readonly #pace: RobotsPacer;
   /** Aborts when those who wait here have reason to look again; then there is a new one. */
   #woken = new AbortController();
@@ -54,8 +47,11 @@ export class RobotsGate implements Gate {
   constructor(
     readonly exchange: Exchange,
     readonly send: Send,
+    /** How many sites are kept, those in use included if there is room. Default 10,000. */
+    maxSites?: number,
   ) {
     this.#pace = new RobotsPacer(exchange.pacer);
+    this.#sites = new RobotsSites((origin) => this.#pace.lose(origin), maxSites);
   }
 
   async enter(errand: Errand): Promise<Flight> {
@@ -63,18 +59,12 @@ export class RobotsGate implements Gate {
     if (signal?.aborted === true) throw signal.reason;
     const url = new URL(errand.url);
     if (url.pathname === "/robots.txt") return this.exchange.enterUnasked(errand);
-    const { clock } = this.exchange.pacer;
     const patience = new Patience(this.exchange.pacer, errand);
-    for (;;) {
-      await this.#pass(url, patience);
-      const opensAtMs = clock.now() + this.#shutMs(url.origin);
-      const flight = await this.exchange.enterUnasked(patience.rest());
-      const shutMs = this.#shutMs(url.origin);
-      if (shutMs === 0) return flight;
-      flight.unused();
-      // When the hours have ended in the queue, the host is held anew. One that is not paced is not held: the hours are waited for here.
-      const isHeld = clock.now() >= opensAtMs;
-      if (!isHeld) await patience.pause(shutMs, "its robots.txt names hours to come in", this.#woken.signal);
+    const site = this.#sites.use(url.origin);
+    try {
+      return await this.#admit(url, site, patience);
+    } finally {
+      this.#sites.leave(site);
     }
   }
 
@@ -88,35 +78,98 @@ export class RobotsGate implements Gate {
     this.#wake();
   }
 
+  async #admit(url: URL, site: Site, patience: Patience): Promise<Flight> {
+    const { clock } = this.exchange.pacer;
+    let passing = this.#pass(url, site, patience);
+    for (let round = 0; ; round++) {
+      const renewal = await passing;
+      const turn = { round, renewal, askedMs: clock.now() };
+      const opensAtMs = turn.askedMs + this.#shutMs(site);
+      const flight = await this.#queue(site, patience, round);
+      if (this.#mayGo(url, site, patience, turn, flight)) return flight;
+      // When the hours have ended in the queue, the host is held anew. One that is not paced is not held: the hours are waited for here.
+      const shutMs = clock.now() < opensAtMs ? this.#shutMs(site) : 0;
+      // A file that is too old is asked for before the place is given back: so the place is robots.txt's, and not that of the next who finds it too old.
+      passing = shutMs > 0 ? this.#passLater(shutMs, url, site, patience) : this.#pass(url, site, patience);
+      flight.unused();
+    }
+  }
+
+  /** Waits for the limiter. */
+  #queue(site: Site, patience: Patience, round: number): Flight | Promise<Flight> {
+    const errand = patience.rest();
+    if (round === 0 || site.keptTurns >= MAX_KEPT_TURNS) return this.exchange.enterUnasked(errand);
+    const priority = Math.max(TURN_PRIORITY, errand.options?.priority ?? 0);
+    const flight = this.exchange.enterUnasked({ ...errand, options: { ...errand.options, priority } });
+    if (!(flight instanceof Promise)) return flight;
+    site.keptTurns += 1;
+    return flight.finally(() => {
+      site.keptTurns -= 1;
+    });
+  }
+
+  /** Whether one whose turn it is may still go: the file may have changed or become too old since it let him pass, and so may the time of the day. */
+  #mayGo(url: URL, site: Site, patience: Patience, { round, renewal, askedMs }: Turn, { permit }: Flight): boolean {
+    const { pacer } = this.exchange;
+    const rules = pacer.http().robots;
+    if (rules === undefined) return true;
+    const nowMs = pacer.clock.now();
+    // Each time it may be older, so that nobody goes round for ever where a turn takes longer than a copy lasts.
+    const graceMs = round === 0 ? 0 : HOUR_MS * 2 ** Math.min(round - 1, 10);
+    if (permit.waitedMs > 0 && nowMs >= site.askAgainMs + graceMs) return false;
+    if (this.#objection(url, site, rules) !== undefined) return false;
+    const file = this.#fileOf(site, rules);
+    const { url: asked } = patience.errand;
+    if (this.#shutMs(site) > 0) {
+      // Before the place is given back: then nobody else gets it.
+      if (file !== undefined) this.#pace.set(site.origin, asked, file);
+      return false;
+    }
+    const start = { renewal, startedMs: askedMs + permit.waitedMs };
+    if (file !== undefined && !this.#pace.start(site.origin, asked, file, start)) return false;
+    // Ahead of time, so that those behind him need not give their turn back for it.
+    const isDue = nowMs >= Math.max(site.askSoonMs, site.heldUntilMs) && nowMs < site.askAgainMs;
+    if (isDue && site.users > 1) site.asking ??= this.#ask(site, rules);
+    return true;
+  }
+
+  async #passLater(ms: number, url: URL, site: Site, patience: Patience): Promise<number | undefined> {
+    await patience.pause(ms, "its robots.txt names hours to come in", this.#woken.signal);
+    return this.#pass(url, site, patience);
+  }
+
   #wake(): void {
     const woken = this.#woken;
     this.#woken = new AbortController();
     woken.abort();
   }
 
-  /** Resolves once the URL may be asked for, or nobody minds robots.txt any more. Rejects with `RobotsError` when it may not be. */
-  async #pass(url: URL, patience: Patience): Promise<void> {
-    const { pacer } = this.exchange;
-    const { origin } = url;
-    const site = this.#site(origin);
-    await this.#learn(origin, site, patience);
-    const { robots: rules, maxCrawlDelayMs } = pacer.http();
-    if (rules === undefined) return;
-    const { robots } = site;
+  /** Resolves with the renewal of the pace once the URL may be asked for, or nobody minds robots.txt any more. Rejects with `RobotsError` when it may not be. */
+  async #pass(url: URL, site: Site, patience: Patience): Promise<number | undefined> {
+    await this.#learn(site, patience);
+    const rules = this.exchange.pacer.http().robots;
+    if (rules === undefined) return undefined;
     const { url: asked } = patience.errand;
-    if (robots === undefined) {
-      if (site.isOpen) return;
-      throw this.#refusal(asked, site.reason);
-    }
-    if (!robots.isAllowed(rules.userAgent, url)) {
-      const line = robots.matchedRule(rules.userAgent, url);
-      throw this.#refusal(asked, line === null ? "it does not say why" : `line ${line.line}, ${line.text}`);
-    }
-    this.#pace.set(origin, asked, robots, rules.userAgent, maxCrawlDelayMs);
+    const objection = this.#objection(url, site, rules);
+    if (objection !== undefined) throw this.#refusal(asked, objection);
+    const file = this.#fileOf(site, rules);
+    return file && this.#pace.set(site.origin, asked, file)?.renewal;
+  }
+
+  /** Why the URL may not be asked for; undefined when it may. */
+  #objection(url: URL, { robots, isOpen, reason }: Site, { userAgent }: RobotsRules): string | undefined {
+    if (robots === undefined) return isOpen ? undefined : reason;
+    if (robots.isAllowed(userAgent, url)) return undefined;
+    const line = robots.matchedRule(userAgent, url);
+    return line === null ? "it does not say why" : `line ${line.line}, ${line.text}`;
+  }
+
+  #fileOf({ robots }: Site, { userAgent }: RobotsRules): RobotsFile | undefined {
+    return robots && { robots, userAgent, maxGapMs: this.exchange.pacer.http().maxCrawlDelayMs };
   }
 
   /** Waits until the site's file is known and fresh enough. */
-  async #learn(origin: string, site: Site, patience: Patience): Promise<void> {
+  async #learn(site: Site, patience: Patience): Promise<void> {
     const { pacer } = this.exchange;
     for (let deferrals = 0; pacer.clock.now() >= site.askAgainMs; ) {
       const rules = pacer.http().robots;
@@ -128,7 +181,7 @@ export class RobotsGate implements Gate {
         await patience.pause(heldMs, "its robots.txt is to be asked for later", this.#woken.signal);
         continue;
       }
-      site.asking ??= this.#ask(origin, site, rules);
+      site.asking ??= this.#ask(site, rules);
       const answer = await patience.waitFor(site.asking, "its robots.txt has not arrived yet", this.#woken.signal);
       if (answer === "answered") return;
       if (answer === "deferred") deferrals += 1;
@@ -139,54 +192,29 @@ export class RobotsGate implements Gate {
   }
 
   /** How long the site's visiting hours are still to come; 0 when it is open, and when nobody minds. */
-  #shutMs(origin: string): number {
+  #shutMs({ robots }: Site): number {
     const { pacer } = this.exchange;
     const rules = pacer.http().robots;
-    const robots = this.#sites.get(origin)?.robots;
     if (rules === undefined || robots === undefined) return 0;
     return msUntilOpen(robots.visitTime(rules.userAgent), pacer.clock.wall());
   }
 
-  #site(origin: string): Site {
-    const known = this.#sites.get(origin);
-    const site: Site = known ?? {
-      robots: undefined,
-      isOpen: false,
-      reason: "",
-      readMs: undefined,
-      askAgainMs: Number.NEGATIVE_INFINITY,
-      heldUntilMs: Number.NEGATIVE_INFINITY,
-      deferrals: 0,
-      failures: 0,
-      unreachableSinceMs: undefined,
-      asking: undefined,
-    };
-    this.#sites.delete(origin);
-    this.#sites.set(origin, site);
-    if (this.#sites.size > MAX_SITES) {
-      const oldest = this.#sites.keys().next();
-      if (oldest.done !== true) this.#forget(oldest.value);
-    }
-    return site;
-  }
-
-  #forget(origin: string): void {
-    this.#sites.delete(origin);
-    this.#pace.forget(origin);
-  }
-
   /** Asks for the file, for everybody who waits for it. */
-  #ask(origin: string, site: Site, rules: RobotsRules): Promise<"answered" | "deferred"> {
-    const asking = this.#askNow(origin, site, rules).finally(() => {
+  #ask(site: Site, rules: RobotsRules): Promise<"answered" | "deferred"> {
+    this.#sites.use(site.origin);
+    const asking = this.#askNow(site, rules).finally(() => {
       site.asking = undefined;
+      this.#sites.leave(site);
     });
     // Those who wait hear of a failure. That everybody has given up meanwhile is none.
     asking.catch(() => undefined);
     return asking;
   }
 
-  async #askNow(origin: string, site: Site, { maxAgeMs }: RobotsRules): Promise<"answered" | "deferred"> {
-    const { clock } = this.exchange.pacer;
+  async #askNow(site: Site, { maxAgeMs }: RobotsRules): Promise<"answered" | "deferred"> {
+    const { pacer } = this.exchange;
+    const { clock } = pacer;
+    const { origin } = site;
     const fetched = await fetchRobots(this.exchange, this.send, origin);
     const nowMs = clock.now();
     const { readMs, unreachableSinceMs = nowMs } = site;
@@ -196,7 +224,7 @@ export class RobotsGate implements Gate {
       unreachableDays: (nowMs - unreachableSinceMs) / (24 * HOUR_MS),
     });
     if (action === "defer") {
-      this.#hold(origin, site, fetched);
+      this.#hold(site, fetched);
       return "deferred";
     }
     site.deferrals = 0;
@@ -205,22 +233,27 @@ export class RobotsGate implements Gate {
     site.unreachableSinceMs = isAnswered ? undefined : unreachableSinceMs;
     const retryMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(site.failures - 1, 10));
     site.askAgainMs = nowMs + (isAnswered ? maxAgeMs : Math.min(retryMs, maxAgeMs));
+    site.askSoonMs = site.askAgainMs - (isAnswered ? maxAgeMs * AHEAD_SHARE : 0);
     if (action === "use-cached") return "answered";
     site.robots = action === "parse" ? parseRobots(fetched.body) : undefined;
     site.readMs = action === "parse" ? nowMs : undefined;
     site.isOpen = action === "allow-all";
     const trouble = fetched.networkError ?? `it answered ${fetched.status}`;
     site.reason = `it could not be had (${trouble}), and is asked for again in ${Math.round(retryMs / 1000)} s`;
-    if (site.robots === undefined) this.#pace.forget(origin);
+    const rules = pacer.http().robots;
+    const file = rules && this.#fileOf(site, rules);
+    if (file === undefined) this.#pace.forget(origin);
+    else this.#pace.replace(origin, file);
     return "answered";
   }
 
   /** Sees to it that a site which asked to be left alone is. A host that is paced is in a cooldown already. */
-  #hold(origin: string, site: Site, { status = 0, headers }: RobotsFetched): void {
+  #hold(site: Site, { status = 0, headers }: RobotsFetched): void {
     const { pacer } = this.exchange;
     const ownMs = Math.min(FIRST_RETRY_MS, FIRST_DEFERRAL_MS * 2 ** Math.min(site.deferrals, 10));
     site.deferrals += 1;
-    if (pacer.isCooling(`${origin}/robots.txt`)) return;
+    site.askSoonMs = site.askAgainMs;
+    if (pacer.isCooling(`${site.origin}/robots.txt`)) return;
     const askedMs = headers === undefined ? 0 : readAnswer(headers, pacer.clock.wall(), status).retryAfterUs / 1000;
     site.heldUntilMs = pacer.clock.now() + Math.max(ownMs, askedMs);
   }

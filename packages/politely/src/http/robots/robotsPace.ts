@@ -35,6 +35,22 @@ export function robotsGapMs({ crawlDelaySec, requestRate }: RobotsPace, wallMs: 
   return isNow ? Math.max(delayMs, roundUp((seconds * 1_000) / requests)) : delayMs;
 }
 
+/**
+ * Says how long `robotsGapMs` stays what it is at `wallMs`, in whole milliseconds, rounded up: until the hours of the Request-rate begin or
+ * end. Infinity when there are none, when they are the whole day, and when the Crawl-delay asks for no less anyway.
+ */
+export function msUntilGapChanges({ crawlDelaySec, requestRate }: RobotsPace, wallMs: number): number {
+  const { start, end } = requestRate ?? {};
+  if (requestRate === null || start === undefined || end === undefined) return Number.POSITIVE_INFINITY;
+  const { requests, seconds } = requestRate;
+  const delayMs = robotsGapMs({ crawlDelaySec, requestRate: null }, wallMs);
+  const isNeverOther = robotsGapMs({ crawlDelaySec, requestRate: { requests, seconds } }, wallMs) === delayMs;
+  const openMs = msOpen({ start, end });
+  if (isNeverOther || openMs === dayMs) return Number.POSITIVE_INFINITY;
+  const sinceStart = msSinceStart({ start, end }, wallMs);
+  return Math.ceil((sinceStart < openMs ? openMs : dayMs) - sinceStart);
+}
+
 function msSinceStart({ start }: DailyHours, wallMs: number): number {
   if (!Number.isFinite(wallMs)) {
     throw new RangeError(`wallMs must be a time in milliseconds since 1970; got ${wallMs}.`);

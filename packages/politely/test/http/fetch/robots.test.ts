@@ -100,14 +100,32 @@ describe("robots.txt", () => {
 
   it("with a Visit-time is waited for, also when the hours end in the queue", async () => {
     // The virtual clock begins at midnight, UTC.
-    const rig = site(text("User-agent: *\nVisit-time: 0600-0601\nCrawl-delay: 50"));
+    const rig = site(text("User-agent: *\nVisit-time: 0600-0601\nCrawl-delay: 50"), { default: { minDelay: 10 } });
     const pages = ["/1", "/2", "/3"].map((path) => rig.polite.fetch(SITE + path));
     await rig.clock.runToEnd();
     await Promise.all(pages);
     const sixMs = 6 * 3_600_000;
     const day = 86_400_000;
-    expect(rig.seen.slice(1).map(({ atMs }) => atMs)).toEqual([sixMs, sixMs + 50_000, sixMs + day]);
+    // On the next day the file is too old, and asked for again first.
+    expect(rig.seen.slice(1).map(({ atMs }) => atMs)).toEqual([
+      sixMs,
+      sixMs + 50_000,
+      sixMs + day,
+      sixMs + day + 50_000,
+    ]);
+    expect(paths(rig)).toEqual(["/robots.txt", "/1", "/2", "/robots.txt", "/3"]);
     expect(rig.polite.stats("a.example")).toMatchObject({ inFlight: 0 });
+  });
+
+  it("says in explain that the Crawl-delay makes it wait once the hours have begun", async () => {
+    const rig = site(text("User-agent: *\nVisit-time: 0600-0700\nCrawl-delay: 50"), { default: { minDelay: 10 } });
+    const pages = ["/1", "/2", "/3"].map((path) => rig.polite.fetch(SITE + path));
+    await rig.clock.advance(5 * 3_600_000);
+    expect(rig.polite.explain(SITE).causes[0]).toMatchObject({ because: expect.stringContaining("Visit-time") });
+    await rig.clock.advance(3_600_000 + 1_000);
+    expect(rig.polite.explain(SITE).causes[0]).toMatchObject({ because: expect.stringContaining("Crawl-delay") });
+    await rig.clock.runToEnd();
+    await Promise.all(pages);
   });
 
   it("is kept for a day, then asked for again", async () => {
@@ -133,7 +151,9 @@ describe("robots.txt", () => {
     const rig = site(() => (isDown ? answer : text("")));
     await expect(rig.polite.fetch(`${SITE}/1`)).rejects.toBeInstanceOf(RobotsError);
     await rig.clock.advance(30_000);
-    await expect(rig.polite.fetch(`${SITE}/1`)).rejects.toThrow("asked for again in 60 s");
+    await expect(rig.polite.fetch(`${SITE}/1`)).rejects.toThrow(
+      /^https:\/\/a\.example\/1 is not asked for, since robots\.txt of "a\.example" is not known: .*asked for again in 60 s/,
+    );
     expect(rig.seen).toHaveLength(1);
     isDown = false;
     await rig.clock.advance(30_000);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseRobots } from "../../../src/http/robots/index.js";
 import { readRequestRate } from "../../../src/http/robots/pacingValues.js";
-import { msUntilOpen, robotsGapMs } from "../../../src/http/robots/robotsPace.js";
+import { msUntilGapChanges, msUntilOpen, robotsGapMs } from "../../../src/http/robots/robotsPace.js";
 import { seeded } from "../../laws/seeded.js";
 
 const minuteMs = 60_000;
@@ -225,5 +225,47 @@ describe("robotsGapMs", () => {
     expect(robotsGapMs({ ...none, requestRate }, at("0800"))).toBe(60_000);
     expect(robotsGapMs({ crawlDelaySec: 4, requestRate }, at("1700"))).toBe(4_000);
     expect(robotsGapMs({ crawlDelaySec: 4, requestRate }, at("1659"))).toBe(60_000);
+  });
+});
+
+describe("msUntilGapChanges", () => {
+  const perMinute = { requests: 1, seconds: 60 };
+
+  it.each([
+    ["0759", 1],
+    ["0800", 9 * 60],
+    ["1659", 1],
+    ["1700", 15 * 60],
+  ])("at %s is %d minutes for hours from 0800 to 1700", (time, minutes) => {
+    const requestRate = { ...perMinute, start: "0800", end: "1700" };
+    expect(msUntilGapChanges({ crawlDelaySec: 4, requestRate }, at(time))).toBe(minutes * minuteMs);
+  });
+
+  it.each<[string, number | null, object | null]>([
+    ["without a rate", 4, null],
+    ["without hours", null, perMinute],
+    ["for the whole day", null, { ...perMinute, start: "0000", end: "2359" }],
+    ["for a Crawl-delay that is as long", 60, { ...perMinute, start: "0800", end: "1700" }],
+  ])("is never %s", (_name, crawlDelaySec, requestRate) => {
+    const pace = { crawlDelaySec, requestRate: requestRate as typeof perMinute | null };
+    expect(msUntilGapChanges(pace, at("0900"))).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it("leads to the first instant with another gap, at any time", () => {
+    const minute = fc.integer({ min: 0, max: 1_438 });
+    const text = (value: number): string =>
+      `${Math.floor(value / 60)}`.padStart(2, "0") + `${value % 60}`.padStart(2, "0");
+    fc.assert(
+      fc.property(minute, minute, fc.integer({ min: -dayMs * 400, max: 4e12 }), (start, end, wallMs) => {
+        fc.pre(start !== end);
+        const pace = { crawlDelaySec: 1, requestRate: { ...perMinute, start: text(start), end: text(end) } };
+        const waitMs = msUntilGapChanges(pace, wallMs);
+        const gapMs = robotsGapMs(pace, wallMs);
+        expect(robotsGapMs(pace, wallMs + waitMs)).not.toBe(gapMs);
+        expect(robotsGapMs(pace, wallMs + waitMs - 1)).toBe(gapMs);
+        expect(robotsGapMs(pace, wallMs + Math.floor(waitMs / 2))).toBe(gapMs);
+      }),
+      seeded(3_000),
+    );
   });
 });
