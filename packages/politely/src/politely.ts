@@ -132,6 +132,9 @@ function isShared(options: LimiterOptions | SharedOptions | undefined): options 
 }
 
 function checkOptions(options: Omit<LimiterOptions, "store">): void {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`options must be an object, as in { maxKeys: 1000 }, or left out; got ${String(options)}.`);
+  }
   if ("store" in options && options.store === undefined) {
     throw new TypeError("store is undefined. Leave the field out for limits of this process only.");
   }

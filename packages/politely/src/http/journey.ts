@@ -70,7 +70,7 @@ export class Journey {
       this.options = politely;
     }
     if (request !== undefined && init.headers === undefined) init = { ...init, headers: new Headers(request.headers) };
-    this.url = request?.url ?? String(input);
+    this.url = urlOf(input);
     this.#input = request ?? this.url;
     this.#request = request;
     this.#init = init;
@@ -228,6 +228,11 @@ export function isAbsent(value: unknown): value is null | undefined {
 
 function isStream(body: unknown): boolean {
   return typeof body === "object" && body !== null && ("getReader" in body || Symbol.asyncIterator in body);
+}
+
+function urlOf(input: string | URL | Request): string {
+  if (typeof input === "string") return input;
+  return isRequest(input) ? input.url : String(input);
 }
 
 /** Whether a URL has another scheme than http and https. */

@@ -147,7 +147,8 @@ export function checkOptions(options: AcquireOptions | undefined): void {
   if (priority !== undefined && !(Math.abs(priority) <= PRIORITY_MOST)) {
     throw new RangeError(`priority must be a number from -${PRIORITY_MOST} to ${PRIORITY_MOST}; got ${priority}.`);
   }
-  if (signal !== undefined && typeof signal.addEventListener !== "function") {
-    throw new TypeError(`signal must be an AbortSignal; got ${typeof signal}.`);
+  // Null, too, which a program without types may give.
+  if (signal !== undefined && (signal === null || typeof signal.addEventListener !== "function")) {
+    throw new TypeError(`signal must be an AbortSignal, or left out; got ${signal === null ? "null" : typeof signal}.`);
   }
 }

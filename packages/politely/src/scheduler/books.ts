@@ -64,6 +64,8 @@ export class Books {
   /** Hosts no longer kept, added up. */
   readonly folded = noCounts();
   foldedHosts = 0;
+  /** The last start of rows whose pace was reset, which no longer say so themselves. */
+  readonly #lastUs = new Map<number, number>();
 
   constructor(readonly slab: Slab) {}
 
@@ -130,6 +132,21 @@ export class Books {
     this.folded.waitedUs += counts.waitedUs;
   }
 
+  /** Remembers when a row's last start was, before the row forgets it. Nothing where no counts are kept. */
+  keepLast(slot: number, lastUs: number): void {
+    if (this.#at(slot) >= 0 && lastUs > this.lastUs(slot)) this.#lastUs.set(slot, lastUs);
+  }
+
+  /** The last start that was kept so; -Infinity when none was. */
+  lastUs(slot: number): number {
+    return this.#lastUs.get(slot) ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** Forgets what is kept beside a row, which goes. */
+  forget(slot: number): void {
+    this.#lastUs.delete(slot);
+  }
+
   /** Whether a row has counted nothing yet. */
   isBlank(slot: number): boolean {
     const at = this.#at(slot);
@@ -142,6 +159,7 @@ export class Books {
   clear(slot: number, open: number, nowUs: number): void {
     const at = this.#at(slot);
     if (at < 0) return;
+    this.forget(slot);
     const { words } = this.slab.chunkOf(slot);
     words.fill(0, at, at + WORDS);
     words[at + GRANTED] = open;

@@ -1,6 +1,6 @@
 import type { CompiledPolicy, HostRule, ResolvedTarget } from "../policy/types.js";
 import type { AcquireOptions, Target } from "../types.js";
-import { type Keys, OVERFLOW_KEY } from "./keys.js";
+import { intentRow, type Keys, OVERFLOW_KEY } from "./keys.js";
 import { costAt, type LaneCost, type LaneSpec } from "./lane.js";
 import { type Ledger, ONE } from "./ledger.js";
 import { EXEMPT_ONLY } from "./permit.js";
@@ -35,8 +35,9 @@ export function demandOfKey(
   const { intent, scopes } = target;
   const host = policy.hostRule(target.key);
   const own = keys.host(target.key, host.rule, nowUs);
-  const key = own === undefined ? OVERFLOW_KEY : target.key;
-  const slots = [own ?? keys.scope(OVERFLOW_KEY, policy.overflow.rule)];
+  const isShared = own === undefined && host.rule.enabled;
+  const key = isShared ? OVERFLOW_KEY : target.key;
+  const slots = [own ?? (isShared ? keys.scope(OVERFLOW_KEY, policy.overflow.rule) : keys.free(host.rule))];
   const scopeNames = ["host"];
   const add = (scopeName: string, slot: number): void => {
     slots.push(slot);
@@ -46,7 +47,12 @@ export function demandOfKey(
     return { name: key, key, intent: undefined, scopes: [], slots, host, scopeNames: EXEMPT_ONLY, target };
   }
   const intentRule = intent === undefined ? undefined : host.intents.get(intent);
-  if (intentRule !== undefined) add("intent", keys.scope(`intent\n${key}\n${intent}`, intentRule));
+  let intentName = "";
+  if (intent !== undefined && intentRule !== undefined) {
+    const owner = isShared ? keys.intentOwner(target.key, entryOf(host), intent) : key;
+    intentName = isShared ? `${intent}\t${owner}` : intent;
+    add("intent", keys.scope(intentRow(owner, intent), intentRule));
+  }
   for (const scope of scopes) {
     const rule = policy.scopeRule(scope);
     if (rule !== undefined) add(scope, keys.scope(scopeRow(scope), rule));
@@ -55,8 +61,13 @@ export function demandOfKey(
   }
   if (policy.global !== undefined) add("global", keys.scope("global", policy.global));
   const isPlain = intentRule === undefined && scopes.length === 0;
-  const name = isPlain ? key : [key, intentRule === undefined ? "" : intent, ...scopes].join("\n");
+  const name = isPlain ? key : [key, intentName, ...scopes].join("\n");
   return { name, key, intent, scopes, slots, host, scopeNames, target };
+}
+
+/** What the policy's entry for a host is called: the host's name, or a pattern that finds the same entry. */
+function entryOf({ origin }: HostRule): string {
+  return origin.startsWith("hosts.") ? origin.slice("hosts.".length) : origin;
 }
 
 /** The name of a scope's row. */

@@ -10,12 +10,12 @@ import { Books } from "./books.js";
 import type { Counsel } from "./counsel.js";
 import { costOf, type Demand, demandOf } from "./demand.js";
 import { Departures } from "./departures.js";
-import { Events } from "./events.js";
 import type { Hold } from "./flight.js";
 import { toUs } from "./instant.js";
 import { Keys } from "./keys.js";
 import { costAt, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import { Ledger, ONE, type Taken } from "./ledger.js";
+import { OrderedEvents } from "./orderedEvents.js";
 import type { HeaderReader } from "./outcome.js";
 import { HeldPermit, HOST_ONLY } from "./permit.js";
 import { type Profiles, sharedProfileOf } from "./profile.js";
@@ -59,10 +59,15 @@ const SWEEP_COUNT = 32;
 /** So many different targets in a row, and the next are not compared with the one before. */
 const HOT_MISSES = 4;
 
+/** A place, with what else its permit took. */
+interface PermitHold extends Hold {
+  parts?: readonly Taken[];
+}
+
 /** Decides, grants, queues and takes back: everything that changes state, for all keys of one limiter. */
 export class Engine {
   readonly clock: Clock;
-  readonly events = new Events();
+  readonly events = new OrderedEvents();
   readonly ledger: Ledger;
   /** The ledger's own, one step nearer. */
   readonly slab: Slab;
@@ -217,8 +222,9 @@ export class Engine {
   }
 
   /** Whether the host alone made the key: no grouping, and a row of its own. */
-  #isWholeKey({ key, target }: Demand): boolean {
-    return this.policy.hostIsKey && key === target.key;
+  #isWholeKey({ key, target, host, slots }: Demand): boolean {
+    if (!this.policy.hostIsKey || key !== target.key) return false;
+    return host.rule.enabled || this.keys.hosts.get(key) === slots[0];
   }
 
   /**
@@ -320,21 +326,24 @@ export class Engine {
       if (hold === undefined) return;
       hold.isHost = index === 0;
       hold.label = index === 0 ? key : spec.scopeNames[index];
+      (hold as PermitHold).parts = parts;
     });
     const detail = { waitedUs, unitsAfter: 0, previousUs: undefined, parts, partNames: spec.scopeNames };
     return new HeldPermit(this.settling, key, slots[0], nowUs, detail);
   }
 
-  #holdLapsed(hold: Hold, nowUs: number): void {
+  #holdLapsed(hold: PermitHold, nowUs: number): void {
     if (hold.isHost) this.books.count(hold.slot, "lapsed");
+    this.queue.touch(hold.slot);
+    this.onQuiet?.();
+    // A permit is told about once, by the first of its places that is free again.
+    if (hold.parts?.some((part) => part.hold !== hold && part.hold?.isLapsed === true) === true) return;
     const afterMs = (nowUs - hold.startedUs) / 1000;
     const atMs = nowUs / 1000;
     this.emitLater(() => ({ type: "expire", key: hold.label, atMs, what: "permit", afterMs }));
     const heldFor = `${Math.round(afterMs) / 1000} s`;
     const message = `a permit was not released in ${heldFor}, its place is free again; release permits, read or cancel bodies, or raise maxHold`;
     this.emitLater(() => ({ type: "warn", key: hold.label, atMs, message }));
-    this.queue.touch(hold.slot);
-    this.onQuiet?.();
   }
 
   #dropped(key: string, wasFolded: boolean): void {

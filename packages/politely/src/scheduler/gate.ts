@@ -1,5 +1,6 @@
 import { Heap, type Positioned } from "./heap.js";
 import { isLaneBefore, type Lane } from "./lane.js";
+import type { Reservation } from "./reservations.js";
 
 /** A key that lanes need: who waits for it, and when the first of them may go on. */
 export class Gate implements Positioned {
@@ -13,7 +14,9 @@ export class Gate implements Positioned {
   readonly parked = new Heap<Lane>(isLaneBefore);
   /** Every lane that needs this key, wherever it is stopped. */
   readonly lanes = new Set<Lane>();
-  /** The lane that nobody of lower order may pass here. */
+  /** For whom the key is kept, in order of their turns; undefined while it never was. */
+  reservations: Heap<Reservation> | undefined = undefined;
+  /** The first of them: the lane that nobody of lower order may pass here. */
   reservedFor: Lane | undefined = undefined;
   /** Requests waiting in those lanes. */
   waiting = 0;

@@ -6,6 +6,20 @@ import { HAS_GATE, IS_IDLE } from "./slab.js";
 /** The key that all hosts beyond `maxKeys` share. */
 export const OVERFLOW_KEY = "(beyond maxKeys)";
 
+/**
+ * The row of hosts beyond `maxKeys` that have no limits, which must not wait for the others out there.
+ *
+ * It reads as an intent of no host. No policy has a rule for that, so that it keeps its own when the policy changes.
+ */
+const FREE_ROW = "intent\n\n(beyond maxKeys)";
+/** What statistics call that row. */
+const FREE_HOSTS = "(beyond maxKeys, no limits)";
+
+/** Rows of scopes and intents that stay when they owe nothing: a change of policy may ask when their last start was. Beyond that, only those that owe. */
+const SCOPES_KEPT = 10_000;
+/** The row of what is over everything, which always stays. */
+const GLOBAL_ROW = "global";
+
 /** Rows looked at for each new key, so that a crawl of ever new hosts forgets as fast as it meets them. */
 const SWEEP_PER_KEY = 4;
 /** A whole sweep because the table is full happens at most this often. */
@@ -48,7 +62,7 @@ export class Keys {
       return known;
     }
     // While the shared row owes time, so may this host: it stays there.
-    const shared = this.scopes.get(OVERFLOW_KEY);
+    const shared = this.scopes.get(rule.enabled ? OVERFLOW_KEY : FREE_ROW);
     if (shared !== undefined && !this.#owesNothing(shared, nowUs)) return undefined;
     if (this.hosts.size >= this.options.maxKeys && !this.#makeRoom(nowUs)) return undefined;
     const slot = this.#create(rule);
@@ -65,10 +79,27 @@ export class Keys {
     return slot;
   }
 
-  /** The row that hosts beyond `maxKeys` share, if it exists. */
+  /** The row of a host that has no limits and, beyond `maxKeys`, no row of its own. */
+  free(rule: Rule): number {
+    return this.scope(FREE_ROW, rule);
+  }
+
+  /**
+   * Whose intent's row a host beyond `maxKeys` takes: its own, so that it owes the same when it gets a row of its own. When there are as many rows as
+   * there may be keys, those of one entry of the policy share it.
+   */
+  intentOwner(host: string, entry: string, intent: string): string {
+    if (this.scopes.has(intentRow(host, intent))) return host;
+    const isFull = this.scopes.size >= this.options.maxKeys || this.scopes.has(intentRow(entry, intent));
+    return isFull ? entry : host;
+  }
+
+  /** The rows that hosts beyond `maxKeys` share, as far as they exist: of those with limits and of those without. */
   get overflow(): readonly (readonly [string, number])[] {
-    const slot = this.scopes.get(OVERFLOW_KEY);
-    return slot === undefined ? [] : [[OVERFLOW_KEY, slot]];
+    return [OVERFLOW_KEY, FREE_ROW].flatMap((name) => {
+      const slot = this.scopes.get(name);
+      return slot === undefined ? [] : [[name === FREE_ROW ? FREE_HOSTS : name, slot] as const];
+    });
   }
 
   setRule(slot: number, rule: Rule): void {
@@ -130,6 +161,7 @@ export class Keys {
 
   #drop(key: string, slot: number, isFolded: boolean): void {
     if (isFolded) this.books.fold(slot);
+    this.books.forget(slot);
     this.#idle.delete(slot);
     this.hosts.delete(key);
     this.ledger.forget(slot);
@@ -173,12 +205,24 @@ export class Keys {
       }
       const [name, slot] = next.value;
       if (!this.#owesNothing(slot, nowUs)) continue;
-      const isHosts = name === OVERFLOW_KEY;
+      const isHosts = name === OVERFLOW_KEY || name === FREE_ROW;
+      if (!isHosts && (name === GLOBAL_ROW || this.scopes.size <= SCOPES_KEPT)) {
+        // Empty by now, and over: as long as anybody cools down every answer is looked at closely.
+        this.ledger.forgetWindows(slot);
+        this.ledger.setCooldown(slot, undefined);
+        continue;
+      }
       if (isHosts) this.books.fold(slot);
       this.scopes.delete(name);
+      this.books.forget(slot);
       this.ledger.forget(slot);
       this.ledger.slab.release(slot);
-      if (isHosts) this.options.onDrop(name, true);
+      if (isHosts) this.options.onDrop(name === FREE_ROW ? FREE_HOSTS : name, true);
     }
   }
+}
+
+/** The name of an intent's row. */
+export function intentRow(owner: string, intent: string): string {
+  return `intent\n${owner}\n${intent}`;
 }

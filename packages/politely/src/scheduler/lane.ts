@@ -5,6 +5,7 @@ import type { Gate } from "./gate.js";
 import { Heap, type Positioned } from "./heap.js";
 import type { Cost } from "./ledger.js";
 import { type InLine, Line } from "./line.js";
+import type { Claim } from "./reservations.js";
 import type { SignalWatch } from "./signals.js";
 
 /** Which lane a request belongs to. */
@@ -83,11 +84,20 @@ export class Terms implements Positioned {
 export class Level implements Positioned {
   position = -1;
   readonly line = new Line<Waiter>();
+  /** Its place by arrival among the levels of its lane; undefined while it is the only one. */
+  arrival: Arrival | undefined = undefined;
 
   constructor(
     readonly lane: Lane,
     readonly priority: number,
   ) {}
+}
+
+/** A level in the order in which the first of each arrived. */
+class Arrival implements Positioned {
+  position = -1;
+
+  constructor(readonly level: Level) {}
 }
 
 /** The queue of those who need the same keys. */
@@ -96,12 +106,15 @@ export class Lane implements Positioned {
   position = -1;
   /** The key it is stopped at. */
   gate: Gate | undefined = undefined;
-  hasReservation = false;
+  /** Undefined while it shares no more than one key with others. */
+  claim: Claim | undefined = undefined;
   size = 0;
   /** When its last start was, and the number of that event; before the first, never. */
   startUs = Number.NEGATIVE_INFINITY;
   startSequence = 0;
   readonly #levels: Heap<Level>;
+  /** The levels by arrival; empty while there is only one, which is by far the usual case. */
+  readonly #arrivals = new Heap<Arrival>(cameBefore);
   readonly #byPriority = new Map<number, Level>();
 
   readonly name: string;
@@ -145,14 +158,7 @@ export class Lane implements Positioned {
   }
 
   get #firstComer(): Waiter | undefined {
-    const { items } = this.#levels;
-    if (items.length === 1) return items[0].line.first;
-    let comer: Waiter | undefined;
-    for (const { line } of items) {
-      const { first } = line;
-      if (first !== undefined && (comer === undefined || first.sequence < comer.sequence)) comer = first;
-    }
-    return comer;
+    return (this.#arrivals.peek()?.level ?? this.#levels.peek())?.line.first;
   }
 
   /** Where the lane stands among others at a shared key: the instant of its last turn, earlier by `ageing` for each point of its head's priority. */
@@ -169,7 +175,10 @@ export class Lane implements Positioned {
     waiter.level = level;
     level.line.push(waiter);
     this.size += 1;
-    if (level.line.count === 1) this.#levels.push(level);
+    if (level.line.count > 1) return;
+    this.#levels.push(level);
+    if (this.#levels.size === 2) for (const each of this.#levels.items) this.#arrive(each);
+    else if (this.#levels.size > 2) this.#arrive(level);
   }
 
   remove(waiter: Waiter): void {
@@ -182,7 +191,22 @@ export class Lane implements Positioned {
     if (level.line.count === 0) {
       this.#levels.remove(level);
       this.#byPriority.delete(level.priority);
-    } else if (wasFirst && this.#levels.size > 1) this.#levels.update(level);
+      this.#depart(level);
+      if (this.#levels.size === 1) this.#depart(this.#levels.items[0]);
+    } else if (wasFirst && this.#levels.size > 1) {
+      this.#levels.update(level);
+      if (level.arrival !== undefined) this.#arrivals.update(level.arrival);
+    }
+  }
+
+  #arrive(level: Level): void {
+    level.arrival = new Arrival(level);
+    this.#arrivals.push(level.arrival);
+  }
+
+  #depart(level: Level): void {
+    if (level.arrival !== undefined) this.#arrivals.remove(level.arrival);
+    level.arrival = undefined;
   }
 
   /** Everybody, in no particular order, as a list that stays the same when they leave. */
@@ -202,6 +226,12 @@ export class Lane implements Positioned {
 export function isLaneBefore(a: Lane, b: Lane): boolean {
   const difference = a.orderUs - b.orderUs;
   return difference === 0 ? a.turnSequence < b.turnSequence : difference < 0;
+}
+
+function cameBefore({ level: a }: Arrival, { level: b }: Arrival): boolean {
+  const first = a.line.first;
+  const other = b.line.first;
+  return first === undefined || other === undefined ? other === undefined : first.sequence < other.sequence;
 }
 
 function isBefore(a: Level, b: Level, ageingUs: number): boolean {

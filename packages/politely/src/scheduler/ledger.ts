@@ -1,14 +1,21 @@
 import { type CooldownState, cooldownReadyAt, isCooldownForgotten } from "../core/cooldown.js";
 import { gapReadyAt } from "../core/gap.js";
-import { rateOwedAt, rateOwedWithout, rateReadyAt } from "../core/rate.js";
+import { rateOwedAt, rateReadyAt } from "../core/rate.js";
 import type { Rule } from "../core/rule.js";
 import type { LimitKind } from "../observe/types.js";
 import { type Hold, Holds, LooseFlights } from "./flight.js";
+import { type FormerLimits, logAnswer } from "./formerLimits.js";
+import { giveBack } from "./giveBack.js";
+import { laterCooldown } from "./joinRows.js";
 import { type Profile, Profiles, profileOf } from "./profile.js";
 import { Quotas } from "./quotas.js";
 import { HAS_COOLDOWN, HAS_PAUSE, HAS_SLOWDOWN, LAST_US, layoutFor, OWED, SEEN_US, Slab, UNITS } from "./slab.js";
 import { Slowdowns } from "./slowdowns.js";
+import { Ties } from "./ties.js";
 import { NO_LOG, WindowLogs } from "./windowLogs.js";
+
+/** Units since a start whose ties to its row are cut: nothing of it is left to give back. */
+export const FORGOTTEN_UNITS = Number.POSITIVE_INFINITY;
 
 /** What one start costs at one key. */
 export interface Cost {
@@ -34,9 +41,6 @@ export interface Taken {
   readonly period: number;
 }
 
-/** So many units later, a start is taken to be from before its key was reset: nothing of it is left to give back. */
-export const FORGOTTEN_UNITS = 0x2000_0000;
-
 /** What happens outside when a permit is held too long. */
 export interface LedgerListener {
   holdLapsed(hold: Hold, nowUs: number): void;
@@ -57,12 +61,13 @@ export class Ledger {
   readonly quotas: Quotas;
   readonly cooldowns = new Map<number, CooldownState>();
   /** Limits that a change of policy has taken away while they were owed to, until nothing is owed any more. They may come back. */
-  readonly former = new Map<number, { readonly rule: Rule; readonly untilUs: number }>();
+  readonly former = new Map<number, FormerLimits>();
   /** The permit that goes first after a key's cooldown. */
   readonly probes = new Map<number, object>();
   readonly pauses = new Map<number, number>();
   readonly slowdowns: Slowdowns;
   readonly holds = new Map<number, Holds>();
+  readonly ties: Ties;
   readonly profiles: Profiles;
   /** What the last `readyAt` found most binding. */
   binding: LimitKind | undefined;
@@ -77,6 +82,7 @@ export class Ledger {
     this.profiles = new Profiles(profile);
     this.slab = new Slab(layoutFor(0, false, hasStats));
     this.slowdowns = new Slowdowns(this.slab);
+    this.ties = new Ties(this.slab);
     this.quotas = new Quotas(this.slab, () => listener.wallMs());
     this.loose = new LooseFlights(this.slab, (slot, count) => listener.looseLapsed(slot, count));
   }
@@ -210,7 +216,7 @@ export class Ledger {
     const period = this.#count(slot, cost, nowUs);
     if (!rule.fromAnswer) this.logStart(slot, nowUs, cost.window);
     let hold: Hold | undefined;
-    if (isFollowed) hold = this.#holdsOf(slot).add(slot, nowUs, cost.window, !rule.fromAnswer);
+    if (isFollowed) hold = this.holdsOf(slot).add(slot, nowUs, cost.window, !rule.fromAnswer);
     else this.loose.begin(slot, nowUs);
     return {
       slot,
@@ -228,7 +234,7 @@ export class Ledger {
     const { rule } = this.profileOf(slot);
     this.#count(slot, cost, startedUs);
     this.logStart(slot, rule.fromAnswer ? nowUs : startedUs, cost.window);
-    if (rule.fromAnswer) this.#holdsOf(slot).answeredUs = nowUs;
+    if (rule.fromAnswer) this.holdsOf(slot).answeredUs = nowUs;
   }
 
   /** Counts a start in gap, bucket and quota; returns the quota's period. */
@@ -259,35 +265,20 @@ export class Ledger {
   /** Frees the place of an open start. With `countFrom: "answer"` its gap and windows begin now, with `units`; undefined if it was never sent. */
   end(taken: Taken, nowUs: number, units: number | undefined): void {
     if (taken.hold === undefined) this.loose.end(taken.slot, taken.startedUs, nowUs);
-    else this.#endHold(taken.hold, nowUs, units);
+    else {
+      this.#endHold(taken.hold, nowUs, units);
+      if (taken.hold.slot !== taken.slot) this.loose.onMoved(taken.hold.slot);
+    }
   }
 
   /** Gives back what an open start took, as much as the other starts allow; a negative cost is owed on top. `isWhole`: it was never sent, so the gap goes back too. Call it before `end`. */
   giveBack(taken: Taken, unused: Cost, nowUs: number, isWhole: boolean): void {
-    const { slot } = taken;
-    const { rule } = this.profileOf(slot);
-    const { words, halves } = this.slab.chunkOf(slot);
-    const word = this.slab.wordOf(slot);
-    const laterUnits = this.unitsSince(taken, slot);
-    if (unused.rate < 0) halves[2 * word + UNITS] -= unused.rate;
-    if (rule.rateCount !== 0 && unused.rate !== 0) {
-      const owed = rateOwedAt(rule.rateCount, words[word + OWED], words[word + SEEN_US], nowUs);
-      words[word + OWED] =
-        unused.rate > 0
-          ? rateOwedWithout(owed, unused.rate * rule.ratePerUs, laterUnits * rule.ratePerUs)
-          : Math.min(Number.MAX_SAFE_INTEGER, owed - unused.rate * rule.ratePerUs);
-      words[word + SEEN_US] = nowUs;
-    }
-    if (isWhole && laterUnits === 0 && taken.previousUs !== undefined) words[word + LAST_US] = taken.previousUs;
-    const isLogged = taken.hold?.isLogged ?? true;
-    if (isLogged && laterUnits < FORGOTTEN_UNITS) this.#adjustLogs(slot, taken.startedUs, -unused.window, nowUs);
-    if (rule.quota !== undefined) this.quotas.giveBack(slot, taken.period, unused.quota);
+    giveBack(this, taken, unused, nowUs, isWhole);
   }
 
-  /** Units taken from the row after that start; 0 when the row is another by now. */
+  /** Units taken from the row after that start; `FORGOTTEN_UNITS` when its ties are cut, 0 when the row is another by now. */
   unitsSince(taken: Taken, slot: number): number {
-    if (taken.slot !== slot) return 0;
-    return (this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + UNITS] - taken.unitsAfter) >>> 0;
+    return taken.slot === slot ? this.ties.unitsSince(taken) : 0;
   }
 
   /** Frees the places of permits held past `maxHold`. */
@@ -325,12 +316,22 @@ export class Ledger {
     this.setCooldown(slot, undefined);
     this.slowdowns.forget(slot);
     this.former.delete(slot);
+    this.ties.forget(slot);
     this.holds.delete(slot);
+    // With nobody in flight here, no permit leads to a row that has become part of this one.
+    for (const part of this.loose.moved.partsOf(slot)) this.letGo(part);
   }
 
-  /** Makes every start so far one from before: what it took can no longer be returned. */
-  cutTies(slot: number): void {
-    this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + UNITS] += FORGOTTEN_UNITS;
+  /** Gives back a row that has become part of another. */
+  letGo(from: number): void {
+    this.loose.moved.delete(from);
+    this.forget(from);
+    this.slab.release(from);
+  }
+
+  /** Makes every start of a row up to `nowUs` one from before: what it took can no longer be returned. */
+  cutTies(slot: number, nowUs?: number): void {
+    this.ties.cut(slot, nowUs);
   }
 
   forgetWindows(slot: number): void {
@@ -341,11 +342,16 @@ export class Ledger {
   }
 
   setCooldown(slot: number, state: CooldownState | undefined): void {
-    if (state === undefined) {
+    const row = this.loose.moved.rowOf(slot);
+    if (row !== slot) {
+      // Answered by permits from before the row became part of another: what holds one holds all.
+      if (state !== undefined) this.setCooldown(row, laterCooldown(this.cooldowns.get(row), state));
+      if (state !== undefined) this.loose.onMoved(row);
+    } else if (state === undefined) {
       this.cooldowns.delete(slot);
       this.probes.delete(slot);
     } else this.cooldowns.set(slot, state);
-    this.slab.setFlag(slot, HAS_COOLDOWN, state !== undefined);
+    this.slab.setFlag(slot, HAS_COOLDOWN, row === slot && state !== undefined);
   }
 
   setPause(slot: number, untilUs: number | undefined): void {
@@ -354,7 +360,7 @@ export class Ledger {
     this.slab.setFlag(slot, HAS_PAUSE, untilUs !== undefined);
   }
 
-  #holdsOf(slot: number): Holds {
+  holdsOf(slot: number): Holds {
     let holds = this.holds.get(slot);
     if (holds === undefined) {
       holds = new Holds();
@@ -364,29 +370,21 @@ export class Ledger {
   }
 
   #endHold(hold: Hold, atUs: number, units: number | undefined): void {
-    const holds = this.#holdsOf(hold.slot);
+    const holds = this.holdsOf(hold.slot);
     holds.remove(hold);
-    if (units !== undefined && units > 0 && !hold.isLogged) this.logStart(hold.slot, atUs, units);
-    // Also for a start that was logged before the rule began to count from answers: its gap begins now.
-    if (units !== undefined && this.profileOf(hold.slot).rule.fromAnswer) {
+    if (units !== undefined && units > 0 && !hold.isLogged) logAnswer(this, hold.slot, atUs, units);
+    // Also for a start that was logged before the rule began to count from answers, or when it has stopped to and may begin again: its gap begins now.
+    if (units !== undefined && (!hold.isLogged || this.profileOf(hold.slot).rule.fromAnswer)) {
       holds.answeredUs = Math.max(holds.answeredUs, atUs);
     }
     if (holds.count === 0 && holds.answeredUs === Number.NEGATIVE_INFINITY) this.holds.delete(hold.slot);
   }
 
   /** Counts units in every window of the key. */
-  logStart(slot: number, atUs: number, units: number): void {
-    const { windows } = this.profileOf(slot).rule;
+  logStart(slot: number, atUs: number, units: number, windows = this.profileOf(slot).rule.windows): void {
     for (let index = 0; index < windows.length; index++) {
       this.setLog(slot, index, this.logs.append(this.log(slot, index), windows[index], atUs, units));
     }
-  }
-
-  #adjustLogs(slot: number, startedUs: number, change: number, nowUs: number): void {
-    if (change === 0) return;
-    this.profileOf(slot).rule.windows.forEach((window, index) => {
-      this.logs.adjust(this.log(slot, index), window, startedUs, change, nowUs);
-    });
   }
 
   /** The handle of a window's log. */

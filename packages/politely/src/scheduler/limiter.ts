@@ -13,16 +13,15 @@ import type {
   ResetWhat,
   Target,
 } from "../types.js";
+import { cancelWaiters } from "./cancelling.js";
 import type { Demand } from "./demand.js";
 import { Engine, type EngineOptions } from "./engine.js";
-import { CLOSED, causesOf, earliestUs } from "./forecast.js";
-import { OVERFLOW_KEY } from "./keys.js";
+import { CLOSED, causesOf, earliestUs, keyName } from "./forecast.js";
 import { checkNames } from "./knownNames.js";
-import type { Lane } from "./lane.js";
 import { ONE } from "./ledger.js";
 import { Quiet } from "./quiet.js";
 import { reconfigure } from "./reconfigure.js";
-import { LAST_US, OWED } from "./slab.js";
+import { resetTarget } from "./resetting.js";
 import type { Slowdown } from "./slowdowns.js";
 import { allStats, eachStats, hostStats } from "./stats.js";
 import { answerOfError, answerOfValue } from "./taskAnswer.js";
@@ -158,7 +157,7 @@ export class LocalLimiter implements Limiter {
   }
 
   tell(event: UntimedEvent): void {
-    this.#engine.emit(() => ({ ...event, atMs: this.#engine.nowUs() / 1000 }) as LimiterEvent);
+    this.#engine.emit(() => ({ ...event, atMs: this.#engine.nowUs() / 1000 }));
   }
 
   stats(target: Target): Stats | undefined;
@@ -217,26 +216,33 @@ export class LocalLimiter implements Limiter {
     return slot === undefined ? Number.POSITIVE_INFINITY : (engine.nowUs() - engine.ledger.lastUs(slot)) / 1000;
   }
 
+  /**
+   * Holds what the target names: its intent and scopes if it has any, else its host; without a target everything.
+   *
+   * Hosts beyond `maxKeys` share a lane, so that a pause of one holds all of them; a `warn` event says so.
+   */
   pause(target?: Target, duration?: Duration): void {
     const engine = this.#engine;
     const nowUs = engine.nowUs();
     checkPaused(target);
     const untilUs = duration === undefined ? Number.POSITIVE_INFINITY : nowUs + this.parts.readPause(duration);
-    let key = "*";
-    if (target === undefined) {
-      engine.queue.pausedUntilUs = untilUs;
-      engine.refresh();
-      for (const lane of Array.from(engine.queue.lanes.values())) engine.departures.judgeDeadlines(lane.slots[0]);
-    } else {
-      const demand = engine.demand(target, nowUs);
-      key = demand.key;
-      for (const slot of namedSlots(demand)) {
-        engine.ledger.setPause(slot, untilUs);
-        engine.departures.judgeDeadlines(slot);
-        engine.queue.touch(slot);
-      }
-    }
-    engine.events.emit({ type: "pause", key, atMs: nowUs / 1000, untilMs: untilUs / 1000 });
+    const demand = target === undefined ? undefined : engine.demand(target, nowUs);
+    engine.events.tellFirst(
+      () => pauseEvents(engine, demand, untilUs, nowUs),
+      () => {
+        if (demand === undefined) {
+          engine.queue.pausedUntilUs = untilUs;
+          engine.refresh();
+        }
+        const named = demand === undefined ? [] : namedParts(demand).map((index) => demand.slots[index]);
+        for (const slot of named) {
+          engine.ledger.setPause(slot, untilUs);
+          engine.queue.touch(slot);
+        }
+        const judged = demand === undefined ? Array.from(engine.queue.lanes.values(), ({ slots }) => slots[0]) : named;
+        for (const slot of judged) engine.departures.judgeDeadlines(slot);
+      },
+    );
     engine.queue.run();
   }
 
@@ -248,18 +254,18 @@ export class LocalLimiter implements Limiter {
       engine.queue.pausedUntilUs = Number.NEGATIVE_INFINITY;
       engine.refresh();
     }
-    for (const slot of demand === undefined ? [...engine.ledger.pauses.keys()] : namedSlots(demand)) {
+    const parts = demand === undefined ? [] : namedParts(demand);
+    for (const slot of demand === undefined ? [...engine.ledger.pauses.keys()] : parts.map((at) => demand.slots[at])) {
       engine.ledger.setPause(slot, undefined);
       engine.queue.touch(slot);
     }
-    engine.events.emit({ type: "resume", key: demand?.key ?? "*", atMs: nowUs / 1000 });
+    for (const key of namesOf(demand)) engine.events.emit({ type: "resume", key, atMs: nowUs / 1000 });
     engine.queue.run();
   }
 
   cancelWaiting(target?: Target, reason?: unknown): number {
     const why = reason ?? new DOMException("The wait was cancelled.", "AbortError");
-    const { key } = target === undefined ? { key: undefined } : this.#engine.policy.resolve(target);
-    return this.#cancelAll(this.#lanesOf(target), () => why, key);
+    return cancelWaiters(this.#engine, target, () => why);
   }
 
   async idle(target?: Target): Promise<void> {
@@ -273,32 +279,20 @@ export class LocalLimiter implements Limiter {
     const compiled = this.parts.compile(policy);
     const engine = this.#engine;
     const nowUs = engine.nowUs();
-    reconfigure(engine, compiled, nowUs);
-    this.follower?.configured();
-    engine.events.emit({ type: "configure", key: "*", atMs: nowUs / 1000, summary: this.parts.summarise(compiled) });
+    const told = { type: "configure", key: "*", atMs: nowUs / 1000, summary: this.parts.summarise(compiled) } as const;
+    engine.events.tellFirst(
+      () => [told],
+      () => {
+        reconfigure(engine, compiled, nowUs);
+        this.follower?.configured();
+      },
+    );
     this.announce();
   }
 
   reset(target?: Target, what: ResetWhat = "pacing"): void {
-    if (what !== "pacing" && what !== "stats" && what !== "all") {
-      throw new RangeError(`reset takes "pacing", "stats" or "all"; got ${String(what)}.`);
-    }
-    if (target === "pacing" || target === "stats" || target === "all") {
-      throw new TypeError(`reset("${target}") names a host. To reset every host, write reset(undefined, "${target}").`);
-    }
-    const engine = this.#engine;
-    const nowUs = engine.nowUs();
-    const slots =
-      target === undefined
-        ? [...engine.keys.hosts.values(), ...engine.keys.scopes.values()]
-        : ownSlots(engine.demand(target, nowUs));
-    for (const slot of slots) this.#resetRow(slot, what, nowUs);
-    if (what !== "pacing" && (target === undefined || this.parts.keepStats === 0)) {
-      engine.books.clearFolded(
-        this.parts.keepStats === 0 ? slots.reduce((sum, slot) => sum + engine.ledger.inFlight(slot, nowUs), 0) : 0,
-      );
-    }
-    engine.queue.run();
+    resetTarget(this.#engine, target, what);
+    this.#engine.queue.run();
   }
 
   subscribe(listener: (event: LimiterEvent) => void): () => void {
@@ -311,7 +305,7 @@ export class LocalLimiter implements Limiter {
     const engine = this.#engine;
     engine.isClosed = true;
     engine.refresh();
-    if (options?.drain !== true) this.#cancelAll([...engine.queue.lanes.values()], (lane) => new ClosedError(lane.key));
+    if (options?.drain !== true) cancelWaiters(engine, undefined, (lane) => new ClosedError(lane.key));
     this.follower?.closed();
     this.#quiet.close();
     return this.#quiet.whenNobodyWaits();
@@ -330,53 +324,6 @@ export class LocalLimiter implements Limiter {
     const waitUs = earliestUs(this.#engine, demand, ONE, 0, nowUs) - nowUs;
     return waitUs > 0 ? waitUs / 1000 : ANSWER_WAIT_MS;
   }
-
-  #lanesOf(target: Target | undefined): Lane[] {
-    const { queue, policy, keys } = this.#engine;
-    if (target === undefined) return [...queue.lanes.values()];
-    const { key, intent, scopes } = policy.resolve(target);
-    const slot = keys.hosts.get(key) ?? keys.scopes.get(OVERFLOW_KEY);
-    const lanes = slot === undefined ? [] : [...(queue.gateAt(slot)?.lanes ?? [])];
-    const isPlain = intent === undefined && scopes.length === 0;
-    return isPlain ? lanes : lanes.filter((lane) => lane.intent === intent && lane.scopes.join() === scopes.join());
-  }
-
-  /** Cancels those in the lanes, or those of them that asked for `key`: hosts beyond `maxKeys` share a lane. */
-  #cancelAll(lanes: readonly Lane[], reasonOf: (lane: Lane) => unknown, key?: string): number {
-    let cancelled = 0;
-    for (const lane of lanes) {
-      for (const waiter of lane.everybody()) {
-        if (waiter.lane === undefined || (key !== undefined && waiter.target.key !== key)) continue;
-        this.#engine.departures.cancel(waiter, reasonOf(lane));
-        cancelled += 1;
-      }
-    }
-    this.#engine.queue.run();
-    return cancelled;
-  }
-
-  #resetRow(slot: number, what: ResetWhat, nowUs: number): void {
-    const { ledger, books, queue } = this.#engine;
-    if (what !== "stats") {
-      const { words } = ledger.slab.chunkOf(slot);
-      const word = ledger.slab.wordOf(slot);
-      words[word + LAST_US] = Number.NEGATIVE_INFINITY;
-      words[word + OWED] = 0;
-      ledger.forgetWindows(slot);
-      ledger.former.delete(slot);
-      ledger.cutTies(slot);
-      const holds = ledger.holds.get(slot);
-      if (holds !== undefined) holds.answeredUs = Number.NEGATIVE_INFINITY;
-    }
-    if (what === "all") {
-      ledger.setCooldown(slot, undefined);
-      ledger.setPause(slot, undefined);
-      ledger.slowdowns.forget(slot);
-      ledger.quotas.clear(slot);
-    }
-    if (what !== "pacing") books.clear(slot, ledger.inFlight(slot, nowUs), nowUs);
-    queue.touch(slot);
-  }
 }
 
 /** Refuses a length of time where a host is meant. */
@@ -387,13 +334,29 @@ export function checkPaused(target: Target | undefined): void {
   );
 }
 
-/** The rows that belong to a target alone: all but what is over everything. */
-function ownSlots(demand: Demand): number[] {
-  return demand.slots.filter((_, index) => demand.scopeNames[index] !== "global");
+/** What a pause is told by: what it holds, each by its name, and that a host beyond `maxKeys` cannot be held alone. */
+function pauseEvents(
+  engine: Engine,
+  demand: Demand | undefined,
+  untilUs: number,
+  nowUs: number,
+): readonly LimiterEvent[] {
+  const atMs = nowUs / 1000;
+  const events: LimiterEvent[] = namesOf(demand).map((key) => ({ type: "pause", key, atMs, untilMs: untilUs / 1000 }));
+  if (demand === undefined || !namedParts(demand).includes(0)) return events;
+  const { key } = demand.target;
+  if (engine.keys.hosts.get(key) === demand.slots[0]) return events;
+  const hosts = demand.host.rule.enabled ? "host" : "host without limits";
+  const message = `the pause of ${key} holds every ${hosts} beyond the maxKeys of ${engine.options.maxKeys}, since these share a lane; raise maxKeys to pause it alone`;
+  return [...events, { type: "warn", key, atMs, message }];
 }
 
-/** The rows that a target names: its intent and scopes if it has any, else its host. */
-function namedSlots(demand: Demand): number[] {
-  const [host, ...named] = ownSlots(demand);
-  return named.length > 0 ? named : [host];
+/** Where the rows that a target names are among its parts: its intent and scopes if it has any, else its host. */
+function namedParts({ slots, scopeNames }: Demand): number[] {
+  const named = slots.map((_, index) => index).filter((index) => index > 0 && scopeNames[index] !== "global");
+  return named.length > 0 ? named : [0];
+}
+
+function namesOf(demand: Demand | undefined): string[] {
+  return demand === undefined ? ["*"] : namedParts(demand).map((index) => keyName(demand, index));
 }

@@ -1,4 +1,3 @@
-import type { LimitKind } from "../observe/types.js";
 import type { Clock } from "../types.js";
 import { Deadlines } from "./deadlines.js";
 import { Gate, isGateBefore } from "./gate.js";
@@ -7,23 +6,13 @@ import { toMsAtOrAfter } from "./instant.js";
 import { costAt, isLaneBefore, Lane, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";
 import type { QueueOwner } from "./queueOwner.js";
-import { HAS_GATE, IS_RESERVED } from "./slab.js";
+import { LOOK_AGAIN_US, Reservations } from "./reservations.js";
+import { HAS_GATE } from "./slab.js";
 
 /** Starts granted in one go before other work gets its turn. */
 const GRANTS_PER_TURN = 4096;
 /** With waiters and nothing to wait for but a person, the process is kept alive by a timer this far away. */
 const FAR_US = 86_400_000_000;
-
-/** What holds a key that is nobody's turn to end. */
-const HELD_BY: ReadonlySet<LimitKind | undefined> = new Set([
-  "cooldown",
-  "probe",
-  "pause",
-  "quota",
-  "headers",
-  "robots",
-  "adaptive",
-]);
 
 /**
  * Who waits, in what order, and when to look again: lanes, the keys they are stopped at, and one timer for all of it.
@@ -48,14 +37,18 @@ export class Queue {
   #sequence = 0;
   #stopUs = 0;
   #stopSlackUs = 0;
-  #isStopHeld = false;
+  /** Since when a key counts as ready that is looked at again: the instant of the decision under way, or minus Infinity until the next one. */
+  #wokenUs = Number.NEGATIVE_INFINITY;
+  readonly #reservations: Reservations;
 
   constructor(
     readonly owner: QueueOwner,
     readonly ledger: Ledger,
     readonly clock: Clock,
     readonly ageingUs: number,
-  ) {}
+  ) {
+    this.#reservations = new Reservations(ledger, ageingUs, (gate) => this.#wake(gate));
+  }
 
   gateAt(slot: number): Gate | undefined {
     return this.#gates.get(slot);
@@ -67,8 +60,10 @@ export class Queue {
     return this.#sequence;
   }
 
-  /** Whether a request may start now without passing anybody. Changes nothing. */
+  /** Whether a request may start now without passing anybody. Takes nothing. */
   canStart(spec: LaneSpec, cost: LaneCost, nowUs: number): boolean {
+    // The timer may be late for them.
+    while (this.#reservations.nextUs <= nowUs) this.#reservations.judge(nowUs);
     if (nowUs < this.pausedUntilUs || this.lanes.has(spec.name)) return false;
     for (let index = 0; index < spec.slots.length; index++) {
       const gate = this.#gates.get(spec.slots[index]);
@@ -91,8 +86,14 @@ export class Queue {
     this.waiting += 1;
     for (const gate of lane.gates) gate.waiting += 1;
     this.deadlines.add(waiter.terms);
-    if (isNew) this.#park(lane, nowUs);
-    else if (lane.head === waiter) this.#headChanged(lane);
+    if (isNew) {
+      // Where a store has the last word, it also keeps the order of those who need several keys.
+      if (this.owner.counsel === undefined) this.#reservations.joined(lane);
+      this.#park(lane, nowUs);
+    } else if (lane.head === waiter) {
+      this.#reservations.changed(lane);
+      this.#headChanged(lane);
+    }
   }
 
   /** Takes a waiter out of its lane. The others stand as if it had never been there. Call `run` afterwards. */
@@ -104,9 +105,13 @@ export class Queue {
     if (terms !== undefined) this.deadlines.leave(terms);
     this.waiting -= 1;
     for (const gate of lane.gates) gate.waiting -= 1;
-    if (lane.size === 0) this.#dissolve(lane);
+    if (lane.size === 0) {
+      this.#dissolve(lane);
+      return;
+    }
+    this.#reservations.changed(lane);
     // Among several lanes the one who left may also have been its lane's claim to have come first.
-    else if (wasHead || (lane.gate?.parked.size ?? 0) > 1) this.#headChanged(lane);
+    if (wasHead || (lane.gate?.parked.size ?? 0) > 1) this.#headChanged(lane);
   }
 
   /** Takes all lanes apart and puts every waiter where `place` says, in the old order and with the old turns. Call `run` afterwards. */
@@ -137,7 +142,9 @@ export class Queue {
   /** Looks again at those stopped at a key, since something about it has changed. Call `run` afterwards. */
   touch(slot: number): void {
     const gate = this.#gates.get(slot);
-    if (gate !== undefined) this.#wake(gate);
+    if (gate === undefined) return;
+    this.#wake(gate);
+    this.#reservations.touched(gate);
   }
 
   /** Starts everybody whose turn it is, and sets the timer for the next. `atUs`: an instant read by the same call, which serves for the first decision. */
@@ -149,6 +156,7 @@ export class Queue {
       nowUs = this.#pump(atUs ?? this.owner.nowUs());
     } finally {
       this.#isPumping = false;
+      this.#wokenUs = Number.NEGATIVE_INFINITY;
     }
     this.#arm(nowUs);
     this.owner.flush();
@@ -163,7 +171,12 @@ export class Queue {
   #pump(atUs: number): number {
     let nowUs = atUs;
     for (let granted = 0; granted < GRANTS_PER_TURN; granted++, nowUs = this.owner.nowUs()) {
-      const gate = this.#wakeUps.peek();
+      if (this.#reservations.nextUs <= nowUs) {
+        this.#reservations.judge(nowUs);
+        continue;
+      }
+      this.#wokenUs = nowUs;
+      const gate = this.#firstGate(nowUs);
       if (gate !== undefined && gate.readyUs <= nowUs && nowUs >= this.pausedUntilUs) {
         this.#serve(gate, nowUs);
         continue;
@@ -174,6 +187,16 @@ export class Queue {
       else return nowUs;
     }
     return nowUs;
+  }
+
+  /** The key to look at first. One that was woken is ready from now on: among those ready at this instant the better claim decides, not who was woken. */
+  #firstGate(nowUs: number): Gate | undefined {
+    let gate = this.#wakeUps.peek();
+    while (gate?.readyUs === Number.NEGATIVE_INFINITY) {
+      this.#setReady(gate, nowUs);
+      gate = this.#wakeUps.peek();
+    }
+    return gate;
   }
 
   /** Lets the first lane at a key start its head, or finds where it is stopped instead. */
@@ -198,12 +221,11 @@ export class Queue {
     if (stop === undefined) {
       lane.startUs = nowUs;
       lane.startSequence = this.nextSequence();
-      this.#dropReservation(lane);
+      this.#reservations.started(lane, nowUs);
       this.remove(head);
       this.owner.grant(head, lane, nowUs);
       return;
     }
-    if (lane.gates.length > 1 && nowUs - lane.turnUs > this.ageingUs) this.#reserve(lane, stop);
     if (stop === gate) this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
     else this.#move(lane, stop);
   }
@@ -219,6 +241,7 @@ export class Queue {
   #stopOf(lane: Lane, nowUs: number): Gate | undefined {
     const { head } = lane;
     let stop: Gate | undefined;
+    let isQuota = false;
     this.#stopUs = nowUs;
     this.#stopSlackUs = 0;
     if (head === undefined) return undefined;
@@ -233,10 +256,12 @@ export class Queue {
       if (readyUs > this.#stopUs) {
         this.#stopUs = readyUs;
         this.#stopSlackUs = this.ledger.slackUs;
-        this.#isStopHeld = HELD_BY.has(this.ledger.binding);
+        isQuota = this.ledger.binding === "quota";
         stop = gate;
       }
     }
+    // A quota ends by the wall clock, which may jump, and goes on while a machine sleeps.
+    if (isQuota) this.#stopUs = Math.min(this.#stopUs, nowUs + LOOK_AGAIN_US);
     return stop ?? this.#queueAhead(lane) ?? this.#counselStop(lane, head, nowUs);
   }
 
@@ -245,7 +270,6 @@ export class Queue {
     const readyUs = this.owner.counsel?.readyAt(lane, head.cost, nowUs) ?? nowUs;
     if (readyUs <= nowUs) return undefined;
     this.#stopUs = readyUs;
-    this.#isStopHeld = true;
     return lane.gates.find(({ lanes }) => lanes.size === 1) ?? lane.gates[0];
   }
 
@@ -290,35 +314,6 @@ export class Queue {
     this.#wake(gate);
   }
 
-  /**
-   * A lane that has needed several keys for too long is passed by nobody of lower order at those it shares.
-   *
-   * One that is stopped by a key of its own, or by a site's word, keeps nobody waiting meanwhile.
-   */
-  #reserve(lane: Lane, stop: Gate): void {
-    if (stop.lanes.size === 1 || this.#isStopHeld) {
-      this.#dropReservation(lane);
-      return;
-    }
-    for (const gate of lane.gates) {
-      if (gate.lanes.size === 1 || (gate.reservedFor !== undefined && isLaneBefore(gate.reservedFor, lane))) continue;
-      lane.hasReservation = true;
-      gate.reservedFor = lane;
-      this.ledger.slab.setFlag(gate.slot, IS_RESERVED, true);
-    }
-  }
-
-  #dropReservation(lane: Lane): void {
-    if (!lane.hasReservation) return;
-    lane.hasReservation = false;
-    for (const gate of lane.gates) {
-      if (gate.reservedFor !== lane) continue;
-      gate.reservedFor = undefined;
-      this.ledger.slab.setFlag(gate.slot, IS_RESERVED, false);
-      this.#wake(gate);
-    }
-  }
-
   #join(lane: Lane): void {
     lane.gates = lane.slots.map((slot) => this.#gate(slot));
     for (const gate of lane.gates) {
@@ -328,7 +323,6 @@ export class Queue {
   }
 
   #dissolve(lane: Lane): void {
-    this.#dropReservation(lane);
     this.lanes.delete(lane.name);
     this.owner.counsel?.emptied(lane);
     const { gate } = lane;
@@ -345,6 +339,7 @@ export class Queue {
       this.#gates.delete(left.slot);
       this.ledger.slab.setFlag(left.slot, HAS_GATE, false);
     }
+    this.#reservations.left(lane);
   }
 
   #gate(slot: number): Gate {
@@ -357,7 +352,7 @@ export class Queue {
   }
 
   #wake(gate: Gate): void {
-    if (gate.parked.size > 0) this.#setReady(gate, Number.NEGATIVE_INFINITY);
+    if (gate.parked.size > 0) this.#setReady(gate, this.#wokenUs);
     else if (gate.position >= 0) this.#wakeUps.remove(gate);
   }
 
@@ -389,7 +384,7 @@ export class Queue {
   #nextUs(nowUs: number): number {
     if (this.waiting === 0) return this.alarmUs;
     const startUs = Math.max(this.#wakeUps.peek()?.readyUs ?? Number.POSITIVE_INFINITY, this.pausedUntilUs, nowUs);
-    const nextUs = Math.min(startUs, this.deadlines.nextUs, this.alarmUs);
+    const nextUs = Math.min(startUs, this.deadlines.nextUs, this.alarmUs, Math.max(this.#reservations.nextUs, nowUs));
     // Somebody waits for an answer or for `resume`: the process stays.
     return nextUs === Number.POSITIVE_INFINITY ? nowUs + FAR_US : nextUs;
   }

@@ -30,13 +30,16 @@ export class Settling implements PermitOwner {
     this.engine.books.granted(demand.slots[0], startedUs, 0);
     if (answer.kind === "rate_limited") this.engine.books.count(demand.slots[0], "throttled");
     const { key } = demand;
-    demand.slots.forEach((slot, index) => {
-      const at = { slot, key, startedUs, nowUs, permit: undefined, laterUnits: 0 };
-      if (index === heldAt) this.engine.answers.hear(answer, at);
-      this.#adapt(answer, at, demand.scopeNames[index], index === heldAt);
-      this.engine.queue.touch(slot);
-    });
-    this.engine.emit(() => ({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true }));
+    this.engine.events.tellFirst(
+      () => [{ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true }],
+      () =>
+        demand.slots.forEach((slot, index) => {
+          const at = { slot, key, startedUs, nowUs, permit: undefined, laterUnits: 0 };
+          if (index === heldAt) this.engine.answers.hear(answer, at);
+          this.#adapt(answer, at, demand.scopeNames[index], index === heldAt);
+          this.engine.queue.touch(slot);
+        }),
+    );
     this.engine.queue.run();
   }
 

@@ -26,7 +26,7 @@ export function hostStats(engine: Engine, host: string, slot: number, nowUs: num
   ledger.lapse(slot, nowUs);
   // Counted before the books are read: looking may find that some have lapsed.
   const inFlight = ledger.inFlight(slot, nowUs);
-  const lastUs = ledger.lastUs(slot);
+  const lastUs = Math.max(ledger.lastUs(slot), engine.books.lastUs(slot));
   const hasStarted = lastUs !== Number.NEGATIVE_INFINITY;
   const heldUs = Math.max(ledger.cooldowns.get(slot)?.untilUs ?? nowUs, nowUs) - nowUs;
   // Nothing is spread: this is made for every host there is.

@@ -1,5 +1,6 @@
 import type { WindowRule } from "../core/rule.js";
 import {
+  WINDOW_HEADING,
   windowAdjust,
   windowAppend,
   windowCapacity,
@@ -63,6 +64,33 @@ export class WindowLogs {
     windowMove(this.#memory, handle, this.#memory, copy);
     windowRegrain(this.#memory, copy, rule);
     return copy;
+  }
+
+  /** The instant that the newest start is counted at; minus infinity when there is none. */
+  newestUs(handle: number): number {
+    const { memory, count } = this.#flat(handle);
+    return count === 0 ? Number.NEGATIVE_INFINITY : memory[WINDOW_HEADING + 2 * count - 2];
+  }
+
+  /** Counts everything in `other` in the log as well, and returns the handle. Both are of the same rule; `other` stays as it is. */
+  join(handle: number, other: number, rule: WindowRule): number {
+    const [mine, theirs] = [this.#flat(handle), this.#flat(other)];
+    const pairs = [mine, theirs].flatMap(({ memory, count }) =>
+      Array.from({ length: count }, (_, index) =>
+        memory.subarray(WINDOW_HEADING + 2 * index, WINDOW_HEADING + 2 * index + 2),
+      ),
+    );
+    pairs.sort((a, b) => a[0] - b[0]);
+    const joined = pairs.reduce((log, [countedUs, units]) => this.append(log, rule, countedUs, units), NO_LOG);
+    this.release(handle);
+    return joined;
+  }
+
+  /** The pairs of a log in a block of their own, the oldest first. */
+  #flat(handle: number): { memory: Float64Array; count: number } {
+    if (handle === NO_LOG) return { memory: new Float64Array(0), count: 0 };
+    const memory = new Float64Array(windowWords(windowCapacity(this.#memory, handle)));
+    return { memory, count: windowMove(this.#memory, handle, memory, 0) };
   }
 
   /** Lets a log go. */

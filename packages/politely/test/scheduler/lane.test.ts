@@ -138,6 +138,54 @@ describe("the turn of a lane", () => {
     lane.remove(third);
     expect([lane.turnUs, lane.turnSequence]).toEqual([Number.NEGATIVE_INFINITY, 0]);
   });
+
+  it("is that of the first of those who are left, whoever comes and goes with whatever priority", () => {
+    const anyStep = fc.record({
+      priority: fc.integer({ min: -3, max: 3 }),
+      leaving: fc.array(fc.nat(), { maxLength: 3 }),
+    });
+    fc.assert(
+      fc.property(fc.array(anyStep, { maxLength: 60 }), (steps) => {
+        const lane = laneOf("a.example");
+        const present: Waiter[] = [];
+        steps.forEach(({ priority, leaving }, index) => {
+          const waiter = waiterAt(10 * index, index + 1);
+          lane.add(waiter, priority);
+          present.push(waiter);
+          for (const pick of leaving.slice(0, present.length)) {
+            for (const gone of present.splice(pick % present.length, 1)) lane.remove(gone);
+            const [first] = present;
+            const turn = first === undefined ? [Number.NEGATIVE_INFINITY, 0] : [first.askedUs, first.sequence];
+            expect([lane.turnUs, lane.turnSequence]).toEqual(turn);
+          }
+        });
+      }),
+      seeded(200),
+    );
+  });
+
+  it("is found without looking at everybody, however many priorities there are", () => {
+    const count = 4096;
+    const lane = laneOf("a.example");
+    let reads = 0;
+    let latest = 0;
+    const waiters = Array.from({ length: count }, (_, index) => {
+      const waiter = waiterAt(index, index + 1);
+      const sequence = (): number => {
+        reads += 1;
+        return index + 1;
+      };
+      return Object.defineProperty(waiter, "sequence", { get: sequence });
+    });
+    for (const [index, waiter] of waiters.entries()) lane.add(waiter, index / count);
+    for (const waiter of waiters.slice(0, -1)) {
+      lane.remove(waiter);
+      latest = lane.turnSequence;
+    }
+    expect(latest).toBe(count);
+    // A heap of 4,096 is 12 deep.
+    expect(reads / count).toBeLessThan(100);
+  });
 });
 
 describe("lanes that meet at a key", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { exchangeOf } from "../../../src/http/exchange.js";
 import { RobotsGate } from "../../../src/http/robotsGate.js";
-import { DeadlineError, type PolicyInput, RobotsError } from "../../../src/index.js";
+import { DeadlineError, type Duration, type PolicyInput, RobotsError } from "../../../src/index.js";
 import { type Scripted, scriptedSite } from "./scripted.js";
 
 /** So short that only robots.txt is felt. A gap of its own goes back whole with a start that was not used. */
@@ -12,7 +12,7 @@ const SHUT = "https://shut.example";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-function http(maxAge = "1d") {
+function http(maxAge: Duration = "1d") {
   return { userAgent: "Archive/2.1 (me@archive.example)", robots: { maxAge } } as const;
 }
 

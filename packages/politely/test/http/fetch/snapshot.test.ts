@@ -20,10 +20,10 @@ describe("a request that waits is sent as it was when fetch was called", () => {
     expect(seen.map((request) => request.url)).toEqual([1, 2, 3].map((page) => `${PAGE}?page=${page}`));
   });
 
-  it.each([
+  it.each<[string, () => Headers | Record<string, string> | [string, string][]]>([
     ["Headers", () => new Headers()],
-    ["a record", () => ({}) as Record<string, string>],
-    ["pairs", () => [] as [string, string][]],
+    ["a record", () => ({})],
+    ["pairs", () => []],
   ])("with the headers of then, given as %s", async (_, make) => {
     const { polite, clock, seen } = scriptedSite(SLOW, () => 200);
     const headers = make();
@@ -56,8 +56,8 @@ describe("a request that waits is sent as it was when fetch was called", () => {
   const form = new FormData();
   const query = new URLSearchParams();
   it.each([
-    ["bytes", bytes.subarray(1, 2), (n: number) => void bytes.fill(48 + n, 1, 2), ["1", "2"]],
-    ["a buffer", bytes.buffer, (n: number) => void bytes.fill(48 + n, 1, 2), ["010", "020"]],
+    ["bytes", bytes.subarray(1, 2), (n: number): void => void bytes.fill(48 + n, 1, 2), ["1", "2"]],
+    ["a buffer", bytes.buffer, (n: number): void => void bytes.fill(48 + n, 1, 2), ["010", "020"]],
     ["a query", query, (n: number) => query.set("n", String(n)), ["n=1", "n=2"]],
     ["a form", form, (n: number) => form.set("n", `<${n}>`), ["<1>", "<2>"]],
   ])("with the body of then, given as %s", async (_, body, change, expected) => {
