@@ -30,7 +30,8 @@ const grounds: readonly (readonly [string, () => Promise<Ground>])[] = [
 
 const limits = (rate: string): string => JSON.stringify({ hosts: { "127.0.0.1": { rate, burst: 1 } } });
 
-describe.each(grounds)("two workers on %s", (_, open) => {
+// Side by side, since most of their time is waiting.
+describe.concurrent.each(grounds)("two workers on %s", (_, open) => {
   it("share the round of --refresh, also when the second comes in the middle of it", async () => {
     await using ground = await open();
     using place = new Place();

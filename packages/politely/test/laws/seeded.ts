@@ -6,7 +6,7 @@ const times = Number(process.env.FC_TIMES ?? 1);
 let isPrinted = false;
 
 /**
- * Settings for `fc.assert`: this run's seed, printed once per file. The same run again: `FC_SEED=<seed>`.
+ * Settings for `fc.assert`: this run's seed, printed once per worker. The same run again: `FC_SEED=<seed>`.
  *
  * `FC_TIMES=20` makes twenty times as many runs, for a long hunt. It is rounded up: fast-check never ends with a part of a run.
  */

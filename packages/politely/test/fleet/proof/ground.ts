@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll } from "vitest";
-import { type CompiledLibrary, compileLibrary } from "../compileLibrary.js";
+import { afterAll, beforeAll, inject } from "vitest";
 import type { FleetEntry } from "../fleetMember.js";
 import { type Fleet, type MemberOptions, startFleet } from "../startFleet.js";
 import type { Place } from "./places.js";
@@ -17,20 +16,16 @@ export interface Ground {
   readonly library: { readonly url: string };
 }
 
-/** Opens a place once for all tests of a file, and compiles the library. The function returned gives both. */
+/** Opens a place once for all tests of a file. The function returned gives it, and the library. */
 export function groundOf<Opened extends Place>(open: () => Promise<Opened>): () => Ground & { readonly place: Opened } {
-  let library: CompiledLibrary | undefined;
   let place: Opened | undefined;
   beforeAll(async () => {
-    [library, place] = await Promise.all([compileLibrary(), open()]);
+    place = await open();
   }, openedWithinMs);
-  afterAll(async () => {
-    library?.remove();
-    await place?.close();
-  }, openedWithinMs);
+  afterAll(() => place?.close(), openedWithinMs);
   return () => {
-    if (library === undefined || place === undefined) throw new Error("The place is opened before the tests.");
-    return { kind: place.kind, address: place.address, library, place };
+    if (place === undefined) throw new Error("The place is opened before the tests.");
+    return { kind: place.kind, address: place.address, library: { url: inject("bundleUrl") }, place };
   };
 }
 

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CompiledLibrary, compileLibrary } from "../../fleet/compileLibrary.js";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { FleetEntry } from "../../fleet/fleetMember.js";
 import { type Fleet, type MemberOptions, startFleet } from "../../fleet/startFleet.js";
 import { until } from "../../fleet/until.js";
@@ -26,16 +25,12 @@ const slackMs = 3_000;
 /** Checks with real processes that one at a time has a lease, whatever happens to the others. `open` is called once. */
 export function leaseFleet(name: string, open: () => Promise<LeasePlace>): void {
   describe(`leases of processes over ${name}`, () => {
-    let library: CompiledLibrary;
     let place: LeasePlace;
     let leases = 0;
     beforeAll(async () => {
-      [library, place] = await Promise.all([compileLibrary(), open()]);
+      place = await open();
     }, crowdWithinMs);
-    afterAll(async () => {
-      library.remove();
-      await place.close();
-    });
+    afterAll(() => place.close());
 
     /** Starts members that will ask for a lease of their own. */
     const start = (members: readonly MemberOptions[], ttlMs: number): Promise<Fleet> => {
@@ -44,7 +39,7 @@ export function leaseFleet(name: string, open: () => Promise<LeasePlace>): void 
       const input = { kind, address, name: `lease ${leases}`, ttl: ttlMs };
       const program = new URL("holder.mjs", import.meta.url);
       return startFleet({
-        library,
+        library: { url: inject("bundleUrl") },
         program,
         members,
         input,
@@ -76,7 +71,8 @@ export function leaseFleet(name: string, open: () => Promise<LeasePlace>): void 
       3 * crowdWithinMs,
     );
 
-    it(
+    // These wait for the most part, so that they go side by side; the hundred before them need the machine.
+    it.concurrent(
       "the next one has it within its life when the holder is killed, though their clocks are two minutes apart",
       async () => {
         const ttlMs = 3_000;
@@ -100,7 +96,7 @@ export function leaseFleet(name: string, open: () => Promise<LeasePlace>): void 
       3 * withinMs,
     );
 
-    it(
+    it.concurrent(
       "one that stood still sees at once that it is lost, and cannot release what the next one has",
       async () => {
         await using fleet = await start([{ id: "first" }], 3_000);
@@ -126,7 +122,7 @@ export function leaseFleet(name: string, open: () => Promise<LeasePlace>): void 
       3 * withinMs,
     );
 
-    it(
+    it.concurrent(
       "one that has nothing else to do ends, though it holds a lease",
       async () => {
         await using fleet = await start([{ id: "first", input: { leaves: true } }], 600_000);
