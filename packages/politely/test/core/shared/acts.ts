@@ -153,8 +153,10 @@ export class Actor {
     this.replies.push({ ...reply, starts: starts.map(({ startedUs }) => startedUs) });
   }
 
-  #settle({ pick, isOver, ...answer }: Extract<Act, { act: "settle" }>): void {
+  #settle({ pick, isOver, ...given }: Extract<Act, { act: "settle" }>): void {
     const { place, open } = this;
+    // What was never sent has no answer that could tell of a budget.
+    const answer = given.kind === "unused" ? { ...given, remaining: -1 } : given;
     const taken = pickFrom(
       open.filter(({ start }) => answer.kind === "unused" || start.startedUs <= place.nowUs),
       pick,
