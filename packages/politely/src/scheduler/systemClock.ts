@@ -9,7 +9,7 @@ const MAX_STILL_POLLS = 64;
 const SLACK_FOR_PLAIN_MS = 2;
 const plainPlan = new WakePlan({ share: 0 });
 /** Instants closer than this come several to a timer: then a sleep may take this part of the slack, and so long at most. */
-const DENSE_MS = 1;
+const DENSE_MS = 0.1;
 const DENSE_SLEEP_SHARE = 1 / 4;
 const DENSE_SLEEP_MOST_MS = 5;
 
@@ -20,7 +20,7 @@ const processPlan = new WakePlan();
  * Makes a clock of the machine's monotonic time, with timers that call within about 0.2 ms after their instant and
  * never before it.
  *
- * With slack of 2 ms or more a plain timer calls up to about 1 ms late. Where the instant is less than 1 ms away as well, so that many starts share each call, it may
+ * With slack of 2 ms or more a plain timer calls up to about 1 ms late. Where the instant is less than 0.1 ms away as well, so that many starts share each call, it may
  * sleep for a quarter of the slack, 5 ms at most: as many start, and the process wakes less often.
  *
  * Sharpness costs about 3 % of a core in the whole process at most. Where more would be needed, a hundred timers a
