@@ -14,7 +14,7 @@ const real = [
   "packages/politely-cli/test/{demo,get,main,serve,view}/**/*.test.ts",
   "examples/*/test/**/*.test.ts",
 ];
-/** Tests that weigh memory: a process of their own, so that what others left behind is neither counted nor searched for garbage. */
+/** Tests that weigh memory, or search it for garbage: a process of their own each. */
 const weighed = [
   "packages/politely/test/{shared/outageMemory,scheduler/slab,sources/source4,http/fetch/oddBodies}.test.ts",
   "packages/politely-cli/test/serve/{badInput,events,proxy/streaming}.test.ts",
@@ -27,8 +27,6 @@ export default defineConfig({
     // Nothing sleeps, but a property plays hours of virtual time many times over.
     testTimeout: 60_000,
     setupFiles: ["./packages/politely/test/withSharing.ts"],
-    // One module graph for all files of a worker: the library is loaded once, and not once for each of four hundred files.
-    isolate: false,
     // What was compiled the time before is not compiled again.
     experimental: { fsModuleCache: true },
     coverage: { include: ["packages/*/src/**"], reporter: ["text-summary", "html"] },
@@ -39,6 +37,8 @@ export default defineConfig({
           name: "here",
           include: ["packages/*/test/**/*.test.ts"],
           exclude: ["**/node_modules/**", ...real, ...alone, ...weighed],
+          // One module graph for all files of a worker: the library is loaded once, and not once for each of two hundred files.
+          isolate: false,
           pool: "threads",
           maxWorkers: "100%",
           sequence: { groupOrder: 0 },
@@ -57,7 +57,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "weighed", include: weighed, isolate: true, maxWorkers: 2, sequence: { groupOrder: 1 } },
+        test: { name: "weighed", include: weighed, maxWorkers: 2, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,

@@ -48,9 +48,11 @@ export function demandOfKey(
   }
   const intentRule = intent === undefined ? undefined : host.intents.get(intent);
   let intentName = "";
+  let intentOwner: string | undefined;
   if (intent !== undefined && intentRule !== undefined) {
     const owner = isShared ? keys.intentOwner(target.key, entryOf(host), intent) : key;
     intentName = isShared ? `${intent}\t${owner}` : intent;
+    if (isShared) intentOwner = owner;
     add("intent", keys.scope(intentRow(owner, intent), intentRule));
   }
   for (const scope of scopes) {
@@ -62,7 +64,7 @@ export function demandOfKey(
   if (policy.global !== undefined) add("global", keys.scope("global", policy.global));
   const isPlain = intentRule === undefined && scopes.length === 0;
   const name = isPlain ? key : [key, intentName, ...scopes].join("\n");
-  return { name, key, intent, scopes, slots, host, scopeNames, target };
+  return { name, key, intent, intentOwner, scopes, slots, host, scopeNames, target };
 }
 
 /** What the policy's entry for a host is called: the host's name, or a pattern that finds the same entry. */

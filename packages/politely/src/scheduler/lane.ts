@@ -13,6 +13,8 @@ export interface LaneSpec {
   readonly name: string;
   readonly key: string;
   readonly intent: string | undefined;
+  /** Whose intent it is, where the key is shared with hosts beyond `maxKeys`; else undefined. */
+  readonly intentOwner?: string | undefined;
   readonly scopes: readonly string[];
   readonly slots: readonly number[];
   /** `"host"`, `"intent"`, a scope's name or `"global"` for each of `slots`. */
@@ -120,6 +122,7 @@ export class Lane implements Positioned {
   readonly name: string;
   readonly key: string;
   readonly intent: string | undefined;
+  readonly intentOwner: string | undefined;
   readonly scopes: readonly string[];
   readonly slots: readonly number[];
   readonly scopeNames: readonly string[];
@@ -133,6 +136,7 @@ export class Lane implements Positioned {
     this.name = spec.name;
     this.key = spec.key;
     this.intent = spec.intent;
+    this.intentOwner = spec.intentOwner;
     this.scopes = spec.scopes;
     this.slots = spec.slots;
     this.scopeNames = spec.scopeNames;

@@ -78,16 +78,15 @@ export function storeName(limiter: string, key: string): string {
 }
 
 /** What a key is called in the store. */
-function storeKeyOf({ key, intent }: Pick<LaneSpec, "key" | "intent">, scope: string): string {
+function storeKeyOf({ key, intent, intentOwner = key }: LaneSpec, scope: string): string {
   if (scope === "host") return `host ${key}`;
-  if (scope === "intent") return `intent ${key} ${intent}`;
+  if (scope === "intent") return `intent ${intentOwner} ${intent}`;
   return scope === "global" ? "global" : `scope ${scope}`;
 }
 
-function ruleOf(policy: CompiledPolicy, { key, intent }: LaneSpec, scope: string): Rule | undefined {
-  const host = key === OVERFLOW_KEY ? policy.overflow : policy.hostRule(key);
-  if (scope === "host") return host.rule;
-  if (scope === "intent") return host.intents.get(intent ?? "");
+function ruleOf(policy: CompiledPolicy, { key, intent, intentOwner = key }: LaneSpec, scope: string): Rule | undefined {
+  if (scope === "host") return (key === OVERFLOW_KEY ? policy.overflow : policy.hostRule(key)).rule;
+  if (scope === "intent") return policy.hostRule(intentOwner).intents.get(intent ?? "");
   return scope === "global" ? policy.global : policy.scopeRule(scope);
 }
 
