@@ -65,10 +65,8 @@ describe("the request after a redirect", () => {
 });
 
 describe("redirects and rest", () => {
-  it("idle waits for the hop that comes next", async () => {
-    const { polite, clock } = scriptedSite({ default: { minDelay: "1s" } }, (n) =>
-      n === 0 ? { status: 302, headers: { location: "/next" }, body: null } : 200,
-    );
+  /** When a limiter that fetches one page says that it rests. */
+  async function restsAtMs({ polite, clock }: ReturnType<typeof scriptedSite>): Promise<number> {
     const page = polite.fetch("https://a.example/");
     let restedAtMs = -1;
     void polite.idle().then(() => {
@@ -76,22 +74,22 @@ describe("redirects and rest", () => {
     });
     await clock.runToEnd();
     await page;
-    expect(restedAtMs).toBe(1_000);
+    return restedAtMs;
+  }
+
+  it("idle waits for the hop that comes next", async () => {
+    const site = scriptedSite({ default: { minDelay: "1s" } }, (n) =>
+      n === 0 ? { status: 302, headers: { location: "/next" }, body: null } : 200,
+    );
+    expect(await restsAtMs(site)).toBe(1_000);
   });
 
   it("idle waits for the page that waits for robots.txt", async () => {
-    const { polite, clock } = scriptedSite(
-      { default: { minDelay: "1s" }, http: { userAgent: "Test/1.0", robots: true } },
-      () => ({ status: 200, body: "User-agent: *\nAllow: /" }),
-    );
-    const page = polite.fetch("https://a.example/");
-    let restedAtMs = -1;
-    void polite.idle().then(() => {
-      restedAtMs = clock.now();
-    });
-    await clock.runToEnd();
-    await page;
-    expect(restedAtMs).toBe(1_000);
+    const site = scriptedSite({ default: { minDelay: "1s" }, http: { userAgent: "Test/1.0", robots: true } }, () => ({
+      status: 200,
+      body: "User-agent: *\nAllow: /",
+    }));
+    expect(await restsAtMs(site)).toBe(1_000);
   });
 
   it.each([
