@@ -59,11 +59,6 @@ const SWEEP_COUNT = 32;
 /** So many different targets in a row, and the next are not compared with the one before. */
 const HOT_MISSES = 4;
 
-/** A place, with what else its permit took. */
-interface PermitHold extends Hold {
-  parts?: readonly Taken[];
-}
-
 /** Decides, grants, queues and takes back: everything that changes state, for all keys of one limiter. */
 export class Engine {
   readonly clock: Clock;
@@ -326,18 +321,18 @@ export class Engine {
       if (hold === undefined) return;
       hold.isHost = index === 0;
       hold.label = index === 0 ? key : spec.scopeNames[index];
-      (hold as PermitHold).parts = parts;
+      hold.parts = parts;
     });
     const detail = { waitedUs, unitsAfter: 0, previousUs: undefined, parts, partNames: spec.scopeNames };
     return new HeldPermit(this.settling, key, slots[0], nowUs, detail);
   }
 
-  #holdLapsed(hold: PermitHold, nowUs: number): void {
+  #holdLapsed(hold: Hold, nowUs: number): void {
     if (hold.isHost) this.books.count(hold.slot, "lapsed");
     this.queue.touch(hold.slot);
     this.onQuiet?.();
     // A permit is told about once, by the first of its places that is free again.
-    if (hold.parts?.some((part) => part.hold !== hold && part.hold?.isLapsed === true) === true) return;
+    if (hold.parts.some((part) => part.hold !== hold && part.hold?.isLapsed === true)) return;
     const afterMs = (nowUs - hold.startedUs) / 1000;
     const atMs = nowUs / 1000;
     this.emitLater(() => ({ type: "expire", key: hold.label, atMs, what: "permit", afterMs }));

@@ -20,9 +20,13 @@ export interface Hold {
   isLive: boolean;
   /** It ended by itself. */
   isLapsed: boolean;
+  /** What its permit took, this included. */
+  parts: readonly { readonly hold: Hold | undefined }[];
   previous: Hold | undefined;
   next: Hold | undefined;
 }
+
+const NO_PARTS: Hold["parts"] = [];
 
 /** The places held at one key, oldest first. */
 export class Holds {
@@ -44,6 +48,7 @@ export class Holds {
       isLogged,
       isLive: true,
       isLapsed: false,
+      parts: NO_PARTS,
       previous: this.last,
       next: undefined,
     };

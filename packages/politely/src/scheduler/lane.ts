@@ -40,8 +40,8 @@ export class Waiter implements InLine {
     readonly askedUs: number,
     readonly sequence: number,
     public cost: LaneCost,
-    /** What it asked for, in case the policy changes. */
-    readonly target: ResolvedTarget,
+    /** What it asked for, in case the policy changes; under its new key when it has. */
+    public target: ResolvedTarget,
     /** Undefined for one that waits for as long as it takes, and costs one unit. */
     public terms: Terms | undefined,
     readonly resolve: (permit: Permit) => void,

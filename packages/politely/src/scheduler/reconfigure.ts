@@ -40,7 +40,7 @@ export function reconfigure(engine: Engine, next: CompiledPolicy, nowUs: number)
   const misfits: { waiter: Waiter; error: unknown }[] = [];
   queue.rebuild((waiter) => {
     const key = renames.of(waiter.target.key);
-    if (key !== waiter.target.key) Object.assign(waiter, { target: { ...waiter.target, key } });
+    if (key !== waiter.target.key) waiter.target = { ...waiter.target, key };
     const demand = demandOfKey(policy, keys, waiter.target, nowUs, true);
     engine.arrivals.redate(waiter, demand);
     try {
