@@ -150,7 +150,8 @@ export class Engine {
 
   tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Permit | undefined {
     if (this.isPlain && options === undefined && typeof target === "string") {
-      const permit = this.#decideSimple(target);
+      const slot = this.#knownSlot(target);
+      const permit = slot < 0 ? null : this.#decideSimple(target, slot, false);
       if (permit !== null) return permit;
     }
     if (this.isClosed) throw new ClosedError(this.policy.resolve(target).key);
@@ -165,7 +166,8 @@ export class Engine {
 
   acquire(target: Target, options?: AcquireOptions): Promise<Permit> {
     if (this.isPlain && options === undefined && typeof target === "string") {
-      const permit = this.#decideSimple(target, true);
+      const slot = this.#knownSlot(target);
+      const permit = slot < 0 ? null : this.#decideSimple(target, slot, true);
       if (permit !== null && permit !== undefined) return Promise.resolve(permit);
     }
     try {
@@ -225,11 +227,11 @@ export class Engine {
   /**
    * Decides a known key with a gap and a bucket at most, by arithmetic on its row. Null: not decidable here.
    *
-   * The same arithmetic as `Ledger.readyAt` and `take`, without the questions whose answers are known.
+   * The same arithmetic as `Ledger.readyAt` and `take`, without the questions whose answers are known. The clock is read before the row, so that a processor that
+   * waits for one does not wait for the other.
    */
-  #decideSimple(target: string, isPatient = false): HeldPermit | undefined | null {
-    const slot = this.#knownSlot(target);
-    if (slot < 0) return null;
+  #decideSimple(target: string, slot: number, isPatient: boolean): HeldPermit | undefined | null {
+    const nowUs = this.nowUs();
     const { slab } = this;
     const { words, halves } = slab.chunkOf(slot);
     const word = slab.wordOf(slot);
@@ -239,7 +241,6 @@ export class Engine {
     const profile = this.profiles.at(number);
     if (!profile.isSimple) return null;
     const { gapUs, rateCount, ratePerUs } = profile;
-    const nowUs = this.nowUs();
     const epoch = this.ledger.loose.epochAt(nowUs);
     if (halves[half + EPOCH] !== epoch) return null;
 
