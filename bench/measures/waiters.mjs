@@ -57,7 +57,7 @@ export const waiters = {
   ],
 
   async run(rival, { waiters, limit, cancelHalf = false }, options) {
-    await standInLine(rival, { waiters: 2000, limit: { count: 10, perMs: 1, burst: 10 }, cancelHalf }, options);
+    await standInLine(rival, { waiters: 20_000, limit: { count: 50, perMs: 1, burst: 10 }, cancelHalf }, options);
     const beforeBytes = await settledHeapBytes();
     const { peakBytes, cancelled, ...rest } = await standInLine(rival, { waiters, limit, cancelHalf }, options);
     ensure(!cancelHalf || cancelled > waiters * 0.2, `only ${cancelled} of ${waiters} were cancelled`);
