@@ -38,7 +38,7 @@ function siteRows(preset: Preset): [string, readonly string[]][] {
   const { hosts, limits, withKey, withoutContact, userAgent, requiresContact, notes, sources, confidence } = preset;
   return [
     ["hosts", hosts.length === 0 ? ["software on many hosts: copy the limits to the hosts you call"] : hosts],
-    ["limits", withIntents(limits)],
+    ["limits", [...withIntents(limits), ...(preset.countsTogether === true ? ["for all its hosts together"] : [])]],
     ...optionalRow("with a key", withKey),
     ...optionalRow("without contact", withoutContact),
     ["User-Agent", [userAgent]],

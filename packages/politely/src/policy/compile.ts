@@ -47,7 +47,7 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
       return findPattern(own, name, host) ?? beyondOwn(name, host, key);
     },
     overflow: fallback,
-    scopeRule: scopeLookup(input.scopes ?? {}),
+    scopeRule: scopeLookup(input),
     global: input.global === undefined ? undefined : compileSharedRule(input.global),
     resolve: createResolver({ groupBy, portKeys }),
     hostIsKey: groupBy === undefined,
@@ -95,9 +95,11 @@ type PresetRule = HostRule & { readonly contactWantedBy: string | undefined };
 
 function presetTable(input: PolicyInput): PatternTable<PresetRule> {
   const table = createPatternTable<PresetRule>();
-  for (const { id, hosts, limits, requiresContact } of chosenPresets(input.presets)) {
+  for (const preset of chosenPresets(input.presets)) {
+    const { id, hosts, limits, requiresContact } = preset;
     const contactWantedBy = requiresContact ? id : undefined;
-    const rule = { ...compileHostRule(limits, `presets.${id}`), contactWantedBy };
+    const scopes = preset.countsTogether === true ? [presetScope(preset)] : [];
+    const rule = { ...compileHostRule(limits, `presets.${id}`), contactWantedBy, scopes };
     for (const host of hosts) addPattern(table, unwrap(readHostPattern(host), "host"), rule);
   }
   if (namesCollector(input)) {
@@ -138,9 +140,17 @@ function compileHostRule(limits: HostLimits, origin: string): HostRule {
   };
 }
 
-function scopeLookup(scopes: NonNullable<PolicyInput["scopes"]>): (name: string) => Rule | undefined {
+/** The scope of all hosts of a preset together. */
+function presetScope({ id }: Preset): string {
+  return `preset:${id}`;
+}
+
+function scopeLookup({ scopes, presets: names }: PolicyInput): (name: string) => Rule | undefined {
   const exact = new Map<string, Rule>();
   const beginnings: { readonly text: string; readonly rule: Rule }[] = [];
+  for (const preset of chosenPresets(names)) {
+    if (preset.countsTogether === true) exact.set(presetScope(preset), compileSharedRule(preset.limits));
+  }
   for (const [name, limits] of entriesOf(scopes)) {
     const rule = compileSharedRule(limits);
     if (name.endsWith("*")) beginnings.push({ text: name.slice(0, -1), rule });

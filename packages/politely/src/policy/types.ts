@@ -139,6 +139,8 @@ export interface HostRule {
   /** `"hosts.example.com"`, `"hosts.*.x.org"`, `"presets.arxiv"`, `"default"` or `"localhost"`. */
   readonly origin: string;
   readonly intents: ReadonlyMap<string, Rule>;
+  /** Scopes that each of its requests takes, named or not. */
+  readonly scopes?: readonly string[];
   /** Exempt from everything, `global` too: a localhost the policy does not name. */
   readonly exempt: boolean;
 }

@@ -55,7 +55,8 @@ export function demandOfKey(
     if (isShared) intentOwner = owner;
     add("intent", keys.scope(intentRow(owner, intent), intentRule));
   }
-  for (const scope of scopes) {
+  const hostScopes = host.scopes?.filter((scope) => !scopes.includes(scope)) ?? [];
+  for (const scope of [...hostScopes, ...scopes]) {
     const rule = policy.scopeRule(scope);
     if (rule !== undefined) add(scope, keys.scope(scopeRow(scope), rule));
     else if (!isLenient)

@@ -3,6 +3,7 @@ import type { Demand } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { earliestUs, reasonOf } from "./forecast.js";
 import type { LaneCost, LaneSpec, Waiter } from "./lane.js";
+import { ONE } from "./ledger.js";
 
 /** The ways in which a request ends without a start: cancelled, refused, expired. */
 export class Departures {
@@ -40,13 +41,16 @@ export class Departures {
 
   /** Refuses those at a key whose deadline has become impossible. Run the queue afterwards. */
   judgeDeadlines(slot: number): void {
-    const gate = this.engine.queue.gateAt(slot);
-    if (gate === undefined) return;
+    const { queue } = this.engine;
+    const gate = queue.gateAt(slot);
+    if (gate === undefined || queue.deadlines.nextUs === Number.POSITIVE_INFINITY) return;
     const nowUs = this.engine.nowUs();
     for (const lane of Array.from(gate.lanes)) {
+      // Most ask for the same: that is worked out once.
+      const oneUs = earliestUs(this.engine, lane, ONE, undefined, nowUs);
       for (const waiter of lane.everybody()) {
         if (waiter.deadlineUs === Number.POSITIVE_INFINITY) continue;
-        const atUs = earliestUs(this.engine, lane, waiter.cost, undefined, nowUs);
+        const atUs = waiter.cost === ONE ? oneUs : earliestUs(this.engine, lane, waiter.cost, undefined, nowUs);
         if (atUs <= waiter.deadlineUs) continue;
         const reason = reasonOf(this.engine, lane, waiter.cost, nowUs);
         const waitMs = (atUs - nowUs) / 1000;

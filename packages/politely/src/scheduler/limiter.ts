@@ -352,8 +352,9 @@ function pauseEvents(
 }
 
 /** Where the rows that a target names are among its parts: its intent and scopes if it has any, else its host. */
-function namedParts({ slots, scopeNames }: Demand): number[] {
-  const named = slots.map((_, index) => index).filter((index) => index > 0 && scopeNames[index] !== "global");
+function namedParts({ scopeNames, target }: Demand): number[] {
+  const isNamed = (name: string): boolean => name === "intent" || target.scopes.includes(name);
+  const named = scopeNames.flatMap((name, index) => (isNamed(name) ? [index] : []));
   return named.length > 0 ? named : [0];
 }
 

@@ -30,7 +30,7 @@ export class OrderedEvents extends Events {
     } finally {
       this.#waiting = outer;
       if (outer === undefined) this.#tellAll(own);
-      else outer.push(...own);
+      else for (const event of own) outer.push(event);
     }
   }
 

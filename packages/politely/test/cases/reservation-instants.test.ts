@@ -248,3 +248,40 @@ it("moves nobody's start when somebody comes and gives up at one instant, whatev
     seeded(60),
   );
 });
+
+/** Requests for b.example in the order they come: when, the scopes they need, and for how long each holds its place. */
+const shortAges: readonly (readonly [number, readonly string[], number])[] = [
+  [350, ["u"], 20],
+  [751, ["s", "u"], 20],
+  [902, ["u"], 200],
+  [1013, ["s", "u"], 700],
+  [1024, ["u"], 200],
+  [1324, ["u"], 1],
+  [1674, ["s", "u"], 1],
+  [1675, ["s", "u"], 700],
+  [1795, ["u"], 700],
+  [2227, ["u"], 1],
+];
+
+it("moves nobody's start when somebody joins the end of a lane that is old already, and gives up", async () => {
+  const play = async (hasComer: boolean): Promise<(number | undefined)[]> => {
+    const policy = {
+      hosts: { "b.example": { window: "4/s" } },
+      scopes: { s: { minDelay: 50 }, u: { rate: { count: 1, per: 300 }, burst: 4 } },
+    } as const;
+    const { clock, limiter } = rig(policy, { ageing: 200 });
+    const asked: Tracked<Permit>[] = [];
+    for (const [atMs, needs, heldMs] of shortAges) {
+      await clock.advance(atMs - clock.now());
+      const request = limiter.acquire({ host: "b.example", scopes: needs });
+      asked.push(track(request));
+      void request.then((permit) => clock.setTimer(permit.startedAtMs + heldMs, () => permit.release("success")));
+    }
+    await clock.advance(2327 - clock.now());
+    track(limiter.acquire({ host: "c.example", scopes: ["s"] }));
+    if (hasComer) comeAndGo(limiter, "b.example", ["s", "u"]);
+    await clock.advance(9_000);
+    return asked.map(({ value }) => value?.startedAtMs);
+  };
+  expect(await play(true)).toEqual(await play(false));
+});

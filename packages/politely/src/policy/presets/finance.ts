@@ -17,6 +17,7 @@ export const finance: readonly Preset[] = [
     id: "edinet",
     hosts: ["api.edinet-fsa.go.jp", "disclosure2.edinet-fsa.go.jp"],
     limits: { window: "1/3s", concurrency: 1 },
+    countsTogether: true,
     userAgent: "no rule found",
     requiresContact: false,
     notes:
@@ -41,6 +42,7 @@ export const finance: readonly Preset[] = [
     id: "yahoo-finance",
     hosts: ["query1.finance.yahoo.com", "query2.finance.yahoo.com"],
     limits: { window: ["1/2s", "360/h"], concurrency: 1 },
+    countsTogether: true,
     userAgent: "no rule found",
     requiresContact: false,
     notes:

@@ -6,6 +6,7 @@ export const government: readonly Preset[] = [
     id: "sec-edgar",
     hosts: ["www.sec.gov", "data.sec.gov", "efts.sec.gov"],
     limits: { window: "10/s", cooldown: "10min" },
+    countsTogether: true,
     userAgent: "required, with contact",
     requiresContact: true,
     notes:
@@ -54,6 +55,7 @@ export const government: readonly Preset[] = [
     id: "api-data-gov",
     hosts: ["api.data.gov", "api.nasa.gov", "api.congress.gov", "api.govinfo.gov"],
     limits: { window: "1000/h" },
+    countsTogether: true,
     userAgent: "no rule found",
     requiresContact: false,
     notes:

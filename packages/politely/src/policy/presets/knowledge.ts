@@ -69,6 +69,7 @@ export const knowledge: readonly Preset[] = [
     id: "wayback",
     hosts: ["web.archive.org", "archive.org"],
     limits: { window: "1/4s", concurrency: 1 },
+    countsTogether: true,
     userAgent: "recommended",
     requiresContact: false,
     notes: "Nothing is published; a cautious choice. Availability, CDX and save often answer 429.",

@@ -6,6 +6,7 @@ export const media: readonly Preset[] = [
     id: "reddit",
     hosts: ["oauth.reddit.com", "www.reddit.com"],
     limits: { window: "100/min" },
+    countsTogether: true,
     userAgent: "required, with contact",
     requiresContact: true,
     notes:
@@ -110,6 +111,7 @@ export const media: readonly Preset[] = [
     id: "e621",
     hosts: ["e621.net", "e926.net"],
     limits: { window: "1/s", concurrency: 1 },
+    countsTogether: true,
     userAgent: "required, with contact",
     requiresContact: true,
     notes: "The hard bound is 2 a second, answered with 503.",

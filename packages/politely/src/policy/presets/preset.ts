@@ -11,8 +11,10 @@ export interface Preset {
   readonly id: string;
   /** Whom it is for. Empty where it is software that runs on many hosts: such a preset is for reading only. */
   readonly hosts: readonly string[];
-  /** Without a key, and identified as the site asks. Each host counts on its own. */
+  /** Without a key, and identified as the site asks. Each host counts on its own, unless `countsTogether`. */
   readonly limits: HostLimits;
+  /** The site counts its hosts as one: besides each on its own, all of them together keep the limits, as the scope `preset:` and the id. */
+  readonly countsTogether?: true;
   readonly userAgent: UserAgentRule;
   /** The site wants to know how to reach the caller. */
   readonly requiresContact: boolean;

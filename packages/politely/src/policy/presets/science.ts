@@ -6,6 +6,7 @@ export const science: readonly Preset[] = [
     id: "arxiv",
     hosts: ["export.arxiv.org", "arxiv.org"],
     limits: { window: "1/3s", concurrency: 1 },
+    countsTogether: true,
     userAgent: "recommended",
     requiresContact: false,
     notes: "Covers the query, OAI-PMH and RSS interfaces together, over a single connection. Sends no rate headers.",
@@ -109,6 +110,7 @@ export const science: readonly Preset[] = [
     id: "inaturalist",
     hosts: ["api.inaturalist.org", "www.inaturalist.org"],
     limits: { window: ["60/min", "10000/day"], concurrency: 1 },
+    countsTogether: true,
     userAgent: "recommended",
     requiresContact: false,
     notes:
