@@ -9,12 +9,19 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"time"
 )
+
+// Longer than any page takes; a turn is free again after it, whatever became of who asked.
+const holdMs = 600_000
 
 type fields map[string]any
 
 // A redirect is a request of its own, with a turn of its own.
-var site = http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+var site = http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Timeout:       5 * time.Minute,
+}
 
 func ask(path string, question fields) (answer fields, err error) {
 	service := os.Getenv("POLITELY_URL")
@@ -47,14 +54,14 @@ func ask(path string, question fields) (answer fields, err error) {
 
 // PoliteGet waits for the site's turn and gives status and body.
 func PoliteGet(url string) (status int, body []byte, err error) {
-	turn, err := ask("/v1/acquire", fields{"domain": url})
+	turn, err := ask("/v1/acquire", fields{"domain": url, "ttlMs": holdMs})
 	if err != nil {
 		return 0, nil, err
 	}
 	outcome := fields{"permit": turn["permit"], "outcome": "server_error"}
 	defer func() {
-		if _, problem := ask("/v1/release", outcome); err == nil {
-			err = problem
+		if _, problem := ask("/v1/release", outcome); problem != nil { // The page is there all the same.
+			fmt.Fprintln(os.Stderr, "not released", url, problem)
 		}
 	}()
 	response, err := site.Get(url)

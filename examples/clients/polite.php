@@ -3,6 +3,7 @@
 // Usage: php polite.php URL …      POLITELY_URL and POLITELY_TOKEN say where the service is and who asks.
 
 const OPEN_END = 86400.0; // A turn may be long in coming: the answer is held open until then.
+const HOLD_MS = 600000; // Longer than any page takes; a turn is free again after it, whatever became of who asked.
 
 function ask(string $path, array $question): ?array
 {
@@ -18,7 +19,7 @@ function ask(string $path, array $question): ?array
 /** Waits for the site's turn and gives status and body. */
 function polite_get(string $url): array
 {
-    $permit = ask("/v1/acquire", ["domain" => $url])["permit"];
+    $permit = ask("/v1/acquire", ["domain" => $url, "ttlMs" => HOLD_MS])["permit"];
     $outcome = ["outcome" => "server_error"];
     try {
         $context = stream_context_create(["http" => ["ignore_errors" => true, "follow_location" => 0, "timeout" => 60.0]]);
@@ -33,7 +34,11 @@ function polite_get(string $url): array
         $outcome = ["status" => $status, "headers" => $headers];
         return [$status, $body];
     } finally {
-        ask("/v1/release", ["permit" => $permit] + $outcome);
+        try {
+            ask("/v1/release", ["permit" => $permit] + $outcome);
+        } catch (Throwable $problem) { // The page is there all the same.
+            fwrite(STDERR, "not released $url " . $problem->getMessage() . "\n");
+        }
     }
 }
 

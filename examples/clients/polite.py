@@ -11,6 +11,7 @@ import urllib.request
 
 SERVICE = os.environ.get("POLITELY_URL", "http://127.0.0.1:8787")
 TOKEN = os.environ.get("POLITELY_TOKEN")
+HOLD_MS = 600_000  # longer than any page takes; a turn is free again after it, whatever became of who asked
 
 
 class EachHopItsOwnTurn(urllib.request.HTTPRedirectHandler):
@@ -33,7 +34,7 @@ def ask(path, **question):
 def polite_get(url):
     """Waits for the site's turn and gives status and body."""
     request = urllib.request.Request(url)  # what is no URL needs no turn
-    permit = ask("/v1/acquire", domain=url)["permit"]
+    permit = ask("/v1/acquire", domain=url, ttlMs=HOLD_MS)["permit"]
     outcome = {"outcome": "server_error"}
     try:
         try:
@@ -44,7 +45,10 @@ def polite_get(url):
             outcome = {"status": answer.status, "headers": dict(answer.headers)}
             return answer.status, answer.read()
     finally:
-        ask("/v1/release", permit=permit, **outcome)
+        try:
+            ask("/v1/release", permit=permit, **outcome)
+        except Exception as problem:  # the page is there all the same
+            print("not released", url, problem, file=sys.stderr)
 
 
 if __name__ == "__main__":

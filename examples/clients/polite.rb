@@ -4,6 +4,7 @@ require "json"
 require "net/http"
 
 SERVICE = ENV.fetch("POLITELY_URL", "http://127.0.0.1:8787")
+HOLD_MS = 600_000 # Longer than any page takes; a turn is free again after it, whatever became of who asked.
 
 def ask(path, question)
   uri = URI(SERVICE + path)
@@ -19,13 +20,17 @@ end
 # Waits for the site's turn and gives its answer.
 def polite_get(url)
   uri = URI(url) # What is no URL needs no turn.
-  permit = ask("/v1/acquire", domain: url)["permit"]
+  permit = ask("/v1/acquire", domain: url, ttlMs: HOLD_MS)["permit"]
   outcome = { outcome: "server_error" }
   answer = Net::HTTP.get_response(uri)
   outcome = { status: answer.code.to_i, headers: answer.each_header.to_h }
   answer
 ensure
-  ask("/v1/release", permit: permit, **outcome) if permit
+  begin
+    ask("/v1/release", permit: permit, **outcome) if permit
+  rescue => error # The page is there all the same.
+    warn "not released #{url} #{error.message}"
+  end
 end
 
 ARGV.each do |url|

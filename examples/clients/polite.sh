@@ -3,6 +3,7 @@
 # Usage: sh polite.sh URL …      POLITELY_URL and POLITELY_TOKEN say where the service is and who asks.
 set -eu
 service=${POLITELY_URL:-http://127.0.0.1:8787}
+hold=600000 # ms, longer than any page takes; a turn is free again after it, whatever became of who asked
 heard=$(mktemp)
 trap 'rm -f "$heard"' EXIT
 
@@ -14,16 +15,17 @@ ask() { # path, JSON
 for url in "$@"; do
   quoted=$(printf %s "$url" | sed 's/["\\]/\\&/g')
   # Held open until it is this URL's turn. A refused one is not the end: the next one goes on.
-  answer=$(ask /v1/acquire "{\"domain\":\"$quoted\"}") || { printf 'failed %s %s\n' "$url" "$answer"; continue; }
+  answer=$(ask /v1/acquire "{\"domain\":\"$quoted\",\"ttlMs\":$hold}") || { printf 'failed %s %s\n' "$url" "$answer"; continue; }
   permit=$(printf %s "$answer" | sed 's/.*"permit":"\([^"]*\)".*/\1/')
   outcome='"outcome":"server_error"'
   # -g: braces and brackets are part of the URL, which has one turn.
-  if status=$(curl -sS -g -o /dev/null -D "$heard" -w '%{http_code}' --url "$url"); then
+  if status=$(curl -sS -g --max-time 300 -o /dev/null -D "$heard" -w '%{http_code}' --url "$url"); then
     wait=$(tr -d '\r' <"$heard" | sed -n 's/^[Rr]etry-[Aa]fter: *\([[:alnum:] ,:]*\)$/\1/p')
     outcome="\"status\":$status${wait:+,\"headers\":{\"retry-after\":\"$wait\"\}}"
   else
     status=failed
   fi
-  answer=$(ask /v1/release "{\"permit\":\"$permit\",$outcome}") || status=failed
-  printf '%s %s\n' "$status" "$url${answer:+ $answer}"
+  # The page is there all the same when the turn is not taken back.
+  answer=$(ask /v1/release "{\"permit\":\"$permit\",$outcome}") || printf 'not released %s %s\n' "$url" "$answer" >&2
+  printf '%s %s\n' "$status" "$url"
 done

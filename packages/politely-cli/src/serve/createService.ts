@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
 import type { PolicyInput } from "politely";
 import { machineTicker, type Ticker } from "../view/ticker.js";
+import { isDeaf } from "./api/acquiring.js";
 import type { ApiParts } from "./api/apiParts.js";
 import { asProblem } from "./api/asProblem.js";
 import { decisionRoutes } from "./api/decisionRoutes.js";
@@ -16,6 +17,8 @@ import { permitRoutes } from "./api/permitRoutes.js";
 import { sendProblem } from "./api/problem.js";
 import { writeRoutes } from "./api/writeRoutes.js";
 import { Callers } from "./callers.js";
+import { HeardCooldowns } from "./heardCooldowns.js";
+import { LapsedStarts } from "./lapsedStarts.js";
 import { Permits } from "./permits.js";
 import { PolicyBook } from "./policyBook.js";
 import { seldom } from "./seldom.js";
@@ -75,8 +78,12 @@ const GONE_STATUS = 499;
 /** Makes the service: its routes over a limiter, ready to answer. */
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { token, allowedHosts = [], addData, addPage, log, ticker = machineTicker } = options;
-  const parts = partsOf(options, ticker);
-  const readers = new EventReaders(parts.limiter, ticker, options.maxReaders ?? 100);
+  const { limiter, store } = options.state;
+  // Each knows what the other kind of limiter says itself.
+  const lapses = store === "memory" ? new LapsedStarts(limiter, ticker) : undefined;
+  const cooldowns = store === "memory" ? undefined : new HeardCooldowns(limiter, ticker);
+  const parts = partsOf(options, { ticker, lapses, cooldowns });
+  const readers = new EventReaders(limiter, ticker, options.maxReaders ?? 100);
   const app = bareApp(log);
   const routes = knownRoutes(app);
   numbersInQuery(app);
@@ -100,31 +107,43 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     permits,
     callers,
     turnedAway,
-    handle: (request, response) => app.routing(request, response),
+    handle(request, response) {
+      if (isDeaf(request.socket)) request.socket.destroy();
+      else app.routing(request, response);
+    },
     dismiss() {
       callers.stop();
       readers.close();
     },
     async close() {
       permits.lapseAll();
+      lapses?.close();
+      cooldowns?.close();
       await app.close();
     },
   };
 }
 
-function partsOf(options: ServiceOptions, ticker: Ticker): ApiParts {
+interface Heard {
+  readonly ticker: Ticker;
+  readonly lapses: LapsedStarts | undefined;
+  readonly cooldowns: HeardCooldowns | undefined;
+}
+
+function partsOf(options: ServiceOptions, { ticker, lapses, cooldowns }: Heard): ApiParts {
   const { state, policy, token, isWritable = false, maxWaiting = 20_000, maxPermits = 100_000, log } = options;
   const { limiter, store } = state;
   const onFailure = (error: unknown): void => log(`a permit could not be given back: ${String(error)}`);
   return {
     limiter,
     store,
+    cooldowns,
     isStoreThere: seldom(
       () => state.isThere(),
       HEALTH_MS,
       () => ticker.nowMs(),
     ),
-    permits: new Permits({ ticker, onFailure }),
+    permits: new Permits({ ticker, onFailure, lapsedAtMs: (permit) => lapses?.lapsedAtMs(permit) }),
     callers: new Callers(maxWaiting),
     turnedAway: new TurnedAway(),
     book: new PolicyBook(limiter, policy),

@@ -18,7 +18,7 @@ export interface HttpServerOptions {
 
 const HEADER_BYTES = 16_384;
 /** Peers that vanished without a word are noticed some minutes after this much silence. */
-const PROBE_AFTER_MS = 30_000;
+export const PROBE_AFTER_MS = 30_000;
 
 /**
  * Makes a server for `handle`, with every wait of it bounded but the one for a turn. What is no HTTP is answered with problem details, and its

@@ -14,6 +14,8 @@ export interface PermitsOptions {
   readonly remembered?: number;
   /** Default the machine's time. */
   readonly ticker?: Ticker;
+  /** Says when a limiter has freed the place of a permit by itself, on the ticker's clock; undefined while it has not. Default: it never does. */
+  readonly lapsedAtMs?: (permit: ServicePermit) => number | undefined;
   /** Hears what goes wrong while a place is freed, which nobody waits for. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -36,10 +38,10 @@ const TICK_MS = 100;
  * The permits that were granted and not yet released, by an id that cannot be guessed.
  *
  * Each has a lifetime. At its end the place is free again; nothing is given back and nothing is learned. One timer serves all of them, and
- * runs only while there are some. How many there may be is up to who adds them.
+ * runs only while there are some. How many there may be is up to who adds them. One whose place the limiter has freed before is not held any more when somebody asks for it.
  */
 export class Permits {
-  /** How many have lapsed. */
+  /** How many have lapsed here; the limiter counts those that it frees itself. */
   lapsedCount = 0;
   /** The slot of each. Numbers, for the reason that a crowd is no set. */
   readonly #slots = new Map<string, number>();
@@ -51,6 +53,7 @@ export class Permits {
   readonly #ended: EndedPermits;
   readonly #ticker: Ticker;
   readonly #onFailure: (error: unknown) => void;
+  readonly #lapsedAtMs: (permit: ServicePermit) => number | undefined;
   #lastTick = 0;
   #stopTicking: (() => void) | undefined = undefined;
   #emptied: (() => void)[] = [];
@@ -59,6 +62,7 @@ export class Permits {
     this.#ended = new EndedPermits(options.remembered ?? 10_000);
     this.#ticker = options.ticker ?? machineTicker;
     this.#onFailure = options.onFailure;
+    this.#lapsedAtMs = options.lapsedAtMs ?? (() => undefined);
   }
 
   /** How many are held. */
@@ -79,7 +83,7 @@ export class Permits {
 
   /** Begins the lifetime anew, with another length if one is given. Answers its length; undefined when the permit is not held. */
   renew(id: string, ttlMs?: number): number | undefined {
-    const held = this.#find(id);
+    const held = this.#living(id);
     if (held === undefined) return undefined;
     held.ttlMs = ttlMs ?? held.ttlMs;
     this.#unschedule(held);
@@ -89,7 +93,7 @@ export class Permits {
 
   /** Takes a permit out, for its holder to release. Undefined when it is not held: `endOf` says why. */
   take(id: string): ServicePermit | undefined {
-    return this.#end(id, "released")?.permit;
+    return this.#living(id) === undefined ? undefined : this.#end(id, "released")?.permit;
   }
 
   /** Gives back a permit that never reached its caller, as unused. Does nothing when it is not held. */
@@ -121,6 +125,14 @@ export class Permits {
   #find(id: string): Held | undefined {
     const slot = this.#slots.get(id);
     return slot === undefined ? undefined : this.#held[slot];
+  }
+
+  /** The same, unless the limiter has freed its place: then it ends here too. */
+  #living(id: string): Held | undefined {
+    const held = this.#find(id);
+    if (held === undefined || this.#lapsedAtMs(held.permit) === undefined) return held;
+    this.#lapse(id);
+    return undefined;
   }
 
   #schedule(held: Held): void {
@@ -157,20 +169,22 @@ export class Permits {
   }
 
   #lapse(id: string): void {
-    const held = this.#end(id, "lapsed");
+    const permit = this.#find(id)?.permit;
+    const freedAtMs = permit === undefined ? undefined : this.#lapsedAtMs(permit);
+    const held = this.#end(id, "lapsed", freedAtMs);
     if (held === undefined) return;
-    this.lapsedCount++;
+    if (freedAtMs === undefined) this.lapsedCount++;
     this.#free(held.permit, undefined);
   }
 
-  #end(id: string, how: EndedHow): Held | undefined {
+  #end(id: string, how: EndedHow, atMs = this.#ticker.nowMs()): Held | undefined {
     const held = this.#find(id);
     if (held === undefined) return undefined;
     this.#slots.delete(id);
     this.#held[held.slot] = undefined;
     this.#freeSlots.push(held.slot);
     this.#unschedule(held);
-    this.#ended.add(id, how, this.#ticker.nowMs());
+    this.#ended.add(id, how, atMs);
     if (this.size === 0) {
       this.#stopTicking?.();
       this.#stopTicking = undefined;

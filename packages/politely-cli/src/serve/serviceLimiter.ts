@@ -18,7 +18,6 @@ export interface ServicePermit {
   readonly key: string;
   readonly waitedMs: number;
   readonly startedAtMs: number;
-  readonly token?: number | undefined;
   report(outcome: Outcome): Soon<void>;
   release(outcome?: Outcome): Soon<void>;
 }

@@ -7,7 +7,7 @@ export type Door = (typeof DOORS)[number];
 export class TurnedAway {
   readonly counts: Record<Door, number> = { acquire: 0, proxy: 0, events: 0, feed: 0, connections: 0 };
 
-  count(door: Door, times = 1): void {
-    this.counts[door] += times;
+  count(door: Door): void {
+    this.counts[door] += 1;
   }
 }

@@ -10,6 +10,8 @@ async function read(started: Started, query = "") {
   const leave = new AbortController();
   const response = await fetch(`${started.url}/v1/events${query}`, { signal: leave.signal });
   expect(response.headers.get("content-type")).toContain("text/event-stream");
+  // A reverse proxy in front would otherwise collect them.
+  expect(response.headers.get("x-accel-buffering")).toBe("no");
   const seen = { text: "" };
   const done = (async () => {
     const decoder = new TextDecoder();

@@ -15,6 +15,8 @@ export interface StartOptions extends Partial<Omit<ServiceOptions, "policy" | "s
   readonly limiter?: Limiter;
   /** What the service calls in place of the limiter itself. Default: the limiter. */
   readonly wrap?: (limiter: Limiter) => ServiceLimiter;
+  /** Where its state is. Default `"memory"`. */
+  readonly store?: ServiceOptions["state"]["store"];
   readonly server?: Partial<HttpServerOptions>;
   /** Whether the store answers. Default: it does. */
   readonly isThere?: () => Promise<boolean>;
@@ -55,12 +57,13 @@ export class Started implements AsyncDisposable {
       server: bounds,
       limiter: given,
       wrap,
+      store = "memory",
       isThere = async () => true,
       ...rest
     } = options;
     const limiter = given ?? politely(policy);
     const lines: string[] = [];
-    const state = { limiter: wrap?.(limiter) ?? limiter, store: "memory" as const, isThere };
+    const state = { limiter: wrap?.(limiter) ?? limiter, store, isThere };
     const service = await createService({ log: (line) => lines.push(line), ...rest, state, policy });
     const server = httpServer((request, response) => service.handle(request, response), {
       maxConnections: 1_000,

@@ -54,14 +54,13 @@ async function saidBy(response: Response): Promise<string> {
   try {
     const problem = (await response.json()) as {
       detail?: string;
-      message?: string;
       errors?: readonly { field: string; message: string }[];
     };
     const fields = (problem.errors ?? []).map(({ field, message }) =>
       message.startsWith(field) ? message : `${field}: ${message}`,
     );
     if (fields.length > 0) return fields.join("; ");
-    return problem.detail ?? problem.message ?? `The service answered ${response.status}.`;
+    return problem.detail ?? `The service answered ${response.status}.`;
   } catch {
     return `The service answered ${response.status}.`;
   }

@@ -6,7 +6,7 @@ import { usePolled, useTicks } from "../state/hooks.js";
 import { type Host, usedPerSecond } from "../state/host.js";
 import { LimitsForm } from "./limitsForm.js";
 import { NextStart, secondsText } from "./nextStart.js";
-import { PauseControl } from "./pauseControl.js";
+import { isAllPaused, PauseControl } from "./pauseControl.js";
 import { reasonText } from "./reasonText.js";
 import { StateWord } from "./stateMark.js";
 import { TimelineChart } from "./timelineChart.js";
@@ -59,7 +59,7 @@ export function HostDetail({ host, isWritable, onClose }: HostDetailProps) {
       <Facts host={host} origin={told?.origin} />
       {isWritable ? (
         <>
-          <PauseControl host={host} />
+          <PauseControl host={host} isAll={isAllPaused(told?.causes ?? [])} />
           {told === undefined ? null : <LimitsForm key={domain} domain={domain} origin={told.origin} />}
         </>
       ) : (

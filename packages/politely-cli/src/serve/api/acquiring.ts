@@ -19,21 +19,35 @@ export interface AcquireBody extends TargetBody {
 const GONE = new Error("The caller closed the connection.");
 
 /**
- * What ends the waits of each connection. Nothing ends one of them alone: its callers leave together, and are dismissed together. So one does for all that come
- * after each other, and making it is no part of the way to a grant.
+ * The waits of one connection, and what ends them. Nothing ends one of them alone: its callers leave together, and are dismissed together. So one does for all that
+ * come after each other, and making it is no part of the way to a grant.
  */
-const cancels = new WeakMap<Socket, AbortController>();
+interface Waits {
+  readonly cancel: AbortController;
+  count: number;
+}
 
-function cancelOf(socket: Socket): AbortController {
-  const known = cancels.get(socket);
+const waitsBySocket = new WeakMap<Socket, Waits>();
+
+function waitsOf(socket: Socket): Waits {
+  const known = waitsBySocket.get(socket);
   if (known !== undefined) return known;
   const cancel = new AbortController();
   // Requests that stand in line on one connection each listen.
   setMaxListeners(0, cancel.signal);
   if (socket.destroyed) cancel.abort(GONE);
   else socket.once("close", () => cancel.abort(GONE));
-  cancels.set(socket, cancel);
-  return cancel;
+  const waits: Waits = { cancel, count: 0 };
+  waitsBySocket.set(socket, waits);
+  return waits;
+}
+
+/**
+ * Whether nobody would notice when a connection closes, asked when a request has arrived on it: somebody waits, and so many answers stand behind that Node reads no
+ * further. A caller that reads its answers before it asks for more never gets there.
+ */
+export function isDeaf(socket: Socket): boolean {
+  return socket.isPaused() && (waitsBySocket.get(socket)?.count ?? 0) > 0;
 }
 
 /**
@@ -45,6 +59,7 @@ function cancelOf(socket: Socket): AbortController {
 export class WaitingCaller implements Caller {
   place = -1;
   readonly #socket: Socket;
+  readonly #waits: Waits;
   /** The permit, once there is one. */
   #id: string | undefined = undefined;
 
@@ -55,6 +70,7 @@ export class WaitingCaller implements Caller {
   ) {
     // Not the response: those behind another one on the same connection hear nothing of its end.
     this.#socket = request.raw.socket;
+    this.#waits = waitsOf(this.#socket);
   }
 
   /** Asks for the start. Whatever comes of it is answered. */
@@ -63,17 +79,23 @@ export class WaitingCaller implements Caller {
     const { body } = this.request;
     const { maxWaitMs: maxWait, priority, cost } = body;
     callers.enter(this);
-    const options = { signal: cancelOf(this.#socket).signal, maxWait, priority, cost };
+    this.#waits.count += 1;
+    const options = { signal: this.#waits.cancel.signal, maxWait, priority, cost };
     limiter.acquire(targetOf(body), options).then(this.#onGrant, this.#onRefusal);
   }
 
   dismiss(): void {
-    cancelOf(this.#socket).abort(stoppingProblem());
+    this.#waits.cancel.abort(stoppingProblem());
+  }
+
+  #leave(): void {
+    this.parts.callers.leave(this);
+    this.#waits.count -= 1;
   }
 
   readonly #onGrant = (permit: ServicePermit): void => {
-    const { callers, permits } = this.parts;
-    callers.leave(this);
+    const { permits } = this.parts;
+    this.#leave();
     const { ttlMs = TTL_MS.usual } = this.request.body;
     this.#id = permits.add(permit, ttlMs);
     if (this.#socket.destroyed || !this.#socket.writable) {
@@ -86,7 +108,7 @@ export class WaitingCaller implements Caller {
   };
 
   readonly #onRefusal = (error: unknown): void => {
-    this.parts.callers.leave(this);
+    this.#leave();
     if (this.#socket.destroyed) return;
     const problem = asProblem(error);
     // The handler of errors writes it to the log.

@@ -1,6 +1,7 @@
 import type { Target } from "politely";
 import type { Ticker } from "../../view/ticker.js";
 import type { Callers } from "../callers.js";
+import type { HeardCooldowns } from "../heardCooldowns.js";
 import type { Permits } from "../permits.js";
 import type { PolicyBook } from "../policyBook.js";
 import type { ServiceLimiter } from "../serviceLimiter.js";
@@ -15,6 +16,8 @@ export interface ApiParts {
   readonly book: PolicyBook;
   /** `"memory"`, or the kind of store. */
   readonly store: string;
+  /** Cooldowns of all hosts, where the limiter's statistics do not have them: with a store. */
+  readonly cooldowns: HeardCooldowns | undefined;
   /** Whether the store answers, or did within the last second. */
   readonly isStoreThere: () => Promise<boolean>;
   /** Whether pauses and limits may be changed. */

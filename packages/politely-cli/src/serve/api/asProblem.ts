@@ -1,11 +1,15 @@
 import type { FastifyError, FastifySchemaValidationError } from "fastify";
 import { ClosedError, DeadlineError, PolicyError, PolitelyError, QueueFullError, StoreError } from "politely";
+import { countText } from "../../words.js";
 import { type FieldError, ProblemError } from "./problem.js";
 
 /** When to come back to a service that stops, in milliseconds. */
 export const STOPPING_RETRY_MS = 5_000;
 const FULL_RETRY_MS = 1_000;
 const STORE_RETRY_MS = 5_000;
+/** What an answer says of wrong fields has a bound, however many were sent. */
+const FIELDS_MOST = 20;
+const NAME_MOST = 200;
 
 /**
  * The problem that an error is answered with. What the caller sent wrong, what a limit refuses and what the store does is said as it is; anything
@@ -21,9 +25,11 @@ export function asProblem(error: unknown): ProblemError {
   return ofFramework(error) ?? new ProblemError(500, "The service made a mistake. Its log says more.");
 }
 
-/** What the service says of fields that are wrong, all of them: 422. */
-export function fieldsProblem(errors: readonly FieldError[]): ProblemError {
+/** What the service says of fields that are wrong: 422 with the first twenty, and how many more there are. */
+export function fieldsProblem(all: readonly FieldError[]): ProblemError {
+  const errors = all.slice(0, FIELDS_MOST).map(({ field, message }) => ({ field: field.slice(0, NAME_MOST), message }));
   const detail = errors.map(({ field, message }) => `${field}: ${message}`);
+  if (all.length > errors.length) detail.push(`and ${countText(all.length - errors.length)} more`);
   return new ProblemError(422, detail.join("; "), { code: "invalid", errors });
 }
 
@@ -43,8 +49,7 @@ function ofLimiter(error: PolitelyError): ProblemError {
   if (error instanceof ClosedError) return stoppingProblem();
   if (error instanceof StoreError) return new ProblemError(503, message, { code, retryAfterMs: STORE_RETRY_MS });
   if (error instanceof PolicyError) {
-    const errors = error.problems.map(({ path, message: said }) => ({ field: path, message: said }));
-    return new ProblemError(422, "The limits have problems.", { code, errors });
+    return fieldsProblem(error.problems.map(({ path, message: said }) => ({ field: path, message: said })));
   }
   return new ProblemError(500, message, { code });
 }

@@ -62,7 +62,9 @@ function addRecord(app: FastifyInstance, { limiter }: ApiParts): void {
   });
 }
 
-function addStats(app: FastifyInstance, { limiter }: ApiParts): void {
+function addStats(app: FastifyInstance, { limiter, cooldowns }: ApiParts): void {
+  const shown = (row: Stats): Record<string, unknown> =>
+    cooldowns === undefined ? row.toJSON() : { ...row.toJSON(), cooldown_ms: cooldowns.leftMs(row.host) ?? null };
   const all = {
     summary: "Statistics of all domains",
     querystring: object({
@@ -78,7 +80,7 @@ function addStats(app: FastifyInstance, { limiter }: ApiParts): void {
   app.get<{ Querystring: { limit: number } }>("/v1/stats", { schema: all, exposeHeadRoute: true }, (request, reply) =>
     reply
       .type("application/json; charset=utf-8")
-      .send(Readable.from(statsText(limiter.eachStats(), request.query.limit))),
+      .send(Readable.from(statsText(limiter.eachStats(), request.query.limit, shown))),
   );
 
   const one = { summary: "Statistics of one domain", params: inPath, response: { 200: statsRow } };
@@ -95,11 +97,15 @@ function addStats(app: FastifyInstance, { limiter }: ApiParts): void {
 }
 
 /** The answer as text, part by part: there may be 20,000 rows, and others have their turn in between. */
-async function* statsText(rows: Iterable<Stats>, limit: number): AsyncIterable<string> {
+async function* statsText(
+  rows: Iterable<Stats>,
+  limit: number,
+  shown: (row: Stats) => Record<string, unknown>,
+): AsyncIterable<string> {
   let total = 0;
   let part = '{"stats":[';
   for (const row of rows) {
-    if (total < limit) part += `${total === 0 ? "" : ","}${JSON.stringify(row.toJSON())}`;
+    if (total < limit) part += `${total === 0 ? "" : ","}${JSON.stringify(shown(row))}`;
     total += 1;
     if (total % ROWS_IN_ONE_GO !== 0) continue;
     await setImmediate();

@@ -42,7 +42,8 @@ export class EventReaders {
   add(response: ServerResponse, filter: EventFilter): void {
     const reader = new Reader(response, filter);
     this.#readers.add(reader);
-    response.once("close", () => this.#remove(reader));
+    // Not the response: those behind another one on the same connection hear nothing of its end.
+    response.req.socket.once("close", () => this.#remove(reader));
     this.#stop ??= this.#listen();
   }
 
@@ -109,7 +110,7 @@ class Reader {
   beat(): void {
     if (this.response.writableLength > BUFFER_BYTES) {
       this.#deafBeats++;
-      if (this.#deafBeats >= DEAF_BEATS) this.response.destroy();
+      if (this.#deafBeats >= DEAF_BEATS) this.response.req.socket.destroy();
       return;
     }
     this.#deafBeats = 0;

@@ -51,6 +51,7 @@ export function eventRoutes(app: FastifyInstance, parts: ApiParts, readers: Even
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
+      "x-accel-buffering": "no",
     });
     reply.raw.flushHeaders();
     readers.add(reply.raw, { key, types });

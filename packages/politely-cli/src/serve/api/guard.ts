@@ -5,8 +5,6 @@ import { ProblemError } from "./problem.js";
 
 /** Whom the service answers. */
 export interface GuardOptions {
-  /** What callers must send as `Authorization: Bearer …` for all but the page. Default: nothing. */
-  readonly token?: string | undefined;
   /** Names under which the service may be called, beside its address and localhost. */
   readonly allowedHosts: readonly string[];
 }

@@ -1,12 +1,13 @@
 import type { FastifyInstance } from "fastify";
-import { prometheusMetrics } from "politely/prometheus";
+import type { LimiterEvent, Stats } from "politely";
+import { type PrometheusMetrics, prometheusMetrics } from "politely/prometheus";
 import { seldom } from "../seldom.js";
 import { DOORS } from "../turnedAway.js";
 import type { ApiParts } from "./apiParts.js";
 
 /** `GET /metrics`, for Prometheus: what the library measures, and what only the service knows. Counts from now on and until the app closes. */
 export function metricsRoutes(app: FastifyInstance, parts: ApiParts): void {
-  const metrics = prometheusMetrics(parts.limiter);
+  const metrics = measured(parts);
   app.addHook("onClose", (_app, done) => {
     metrics.close();
     done();
@@ -27,6 +28,23 @@ export function metricsRoutes(app: FastifyInstance, parts: ApiParts): void {
     const text = await read();
     return reply.type(metrics.contentType).send(text + ownText(parts));
   });
+}
+
+/** With a store, tokens are asked for, of the most active hosts; cooldowns are those that were heard of here. */
+function measured({ limiter, cooldowns }: ApiParts): PrometheusMetrics {
+  if (cooldowns === undefined) return prometheusMetrics(limiter);
+  const told = {
+    stats: () => limiter.stats(),
+    subscribe: (listener: (event: LimiterEvent) => void) => limiter.subscribe(listener),
+    *eachStats(): Iterable<Stats> {
+      for (const row of limiter.eachStats()) {
+        const value = cooldowns.leftMs(row.host);
+        // All else is the row's own.
+        yield value === undefined ? row : (Object.create(row, { cooldownMs: { value } }) as Stats);
+      }
+    },
+  };
+  return prometheusMetrics(told, { tokensOf: (host) => limiter.stats(host) });
 }
 
 /** The service's own numbers. The limiter hears of none of them: to it, a permit that lapses is released, and who is turned away never came. */

@@ -64,15 +64,18 @@ function addAcquire(app: FastifyInstance, parts: ApiParts): void {
     const { size } = callers;
     if (size >= callers.most || size + permits.size >= maxPermits) {
       turnedAway.count("acquire");
-      return sendProblem(reply, fullProblem(size, permits.size));
+      return sendProblem(reply, fullProblem(size, permits.size, size >= callers.most));
     }
     new WaitingCaller(parts, request, reply).begin();
     return reply;
   });
 }
 
-function fullProblem(waiting: number, held: number): ProblemError {
-  const detail = `The service is full: ${waiting} callers wait and ${held} permits are held. Come back later, or raise --max-waiting.`;
+function fullProblem(waiting: number, held: number, isOfWaiting: boolean): ProblemError {
+  const what = isOfWaiting
+    ? "Come back later, or raise --max-waiting."
+    : "Release permits as soon as a request has ended.";
+  const detail = `The service is full: ${waiting} callers wait and ${held} permits are held. ${what}`;
   return new ProblemError(503, detail, { code: "full", retryAfterMs: FULL_RETRY_MS });
 }
 
@@ -114,7 +117,7 @@ function endWords(end: PermitEnd): string {
     case "released":
       return `The permit was released already, ${durationText(end.agoMs)} ago.`;
     case "lapsed":
-      return `The permit lapsed ${durationText(end.agoMs)} ago: its place is free again. Renew it in time, or ask for a longer ttlMs.`;
+      return `The permit lapsed ${durationText(end.agoMs)} ago: its place is free again. Renew it in time, or ask for a longer ttlMs; maxHold of the policy bounds both.`;
     case "undelivered":
       return "The permit was given back: its caller had gone.";
     case "unknown":

@@ -1,5 +1,5 @@
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
-import { type HostLimits, PolicyError } from "politely";
+import { type HostLimits, PolicyError, type PolicyInput } from "politely";
 import type { ApiParts } from "./apiParts.js";
 import { fieldsProblem } from "./asProblem.js";
 import { ProblemError } from "./problem.js";
@@ -7,6 +7,8 @@ import { domain, nothing, object } from "./schemas.js";
 
 /** 365 days. */
 const PAUSE_MOST_MS = 31_536_000_000;
+/** The largest `maxQueue` that a policy file can have. */
+const QUEUE_MOST = 1_000_000_000_000;
 
 interface InPath {
   Params: { domain: string };
@@ -95,8 +97,16 @@ function addPolicy(app: FastifyInstance, { book }: ApiParts): void {
     },
   };
   app.get("/v1/policy", { schema, exposeHeadRoute: true }, () =>
-    Promise.resolve({ policy: book.current(), edited: book.edited() }),
+    Promise.resolve({ policy: inJson(book.current()), edited: book.edited() }),
   );
+}
+
+/** A policy as a JSON file has it. What has no bound, which JSON cannot say, is left out, since that means the same; but for `maxQueue`, whose default is less. */
+function inJson(policy: PolicyInput): unknown {
+  const text = JSON.stringify(policy, (name, value: unknown) =>
+    value === Number.POSITIVE_INFINITY ? (name === "maxQueue" ? QUEUE_MOST : undefined) : value,
+  );
+  return JSON.parse(text);
 }
 
 /** Problems of one entry, with paths that begin inside it. */

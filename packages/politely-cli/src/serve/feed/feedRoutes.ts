@@ -5,7 +5,7 @@ import { ProblemError } from "../api/problem.js";
 import type { ServiceLimiter } from "../serviceLimiter.js";
 import type { TurnedAway } from "../turnedAway.js";
 import { FeedReaders } from "./feedReaders.js";
-import { feedSchema, hostsSchema, timelineSchema } from "./feedSchemas.js";
+import { feedSchema, hostsSchema, hostTimelineSchema, timelineSchema } from "./feedSchemas.js";
 import { HostFeed, type HostFeedOptions } from "./hostFeed.js";
 import type { HostRecord } from "./hostRecord.js";
 import { ranking } from "./ranking.js";
@@ -72,8 +72,11 @@ export function feedRoutes(app: FastifyInstance, options: FeedRoutesOptions): vo
     const first = await readers.first();
     // That takes a moment: the reader may have gone meanwhile, the last place too.
     checkRoom(readers, options);
-    if (request.raw.socket.destroyed) return reply.hijack();
+    const { socket } = request.raw;
+    if (socket.destroyed) return reply.hijack();
     const stream = readers.join(first);
+    // Not the response: one behind another on the same connection hears nothing of its end.
+    socket.once("close", () => stream.destroy());
     return reply
       .header("content-type", "text/event-stream; charset=utf-8")
       .header("cache-control", "no-store")
@@ -84,7 +87,7 @@ export function feedRoutes(app: FastifyInstance, options: FeedRoutesOptions): vo
   app.get("/v1/timeline", { schema: timelineSchema, exposeHeadRoute: true }, async () => feed.timeline());
   app.get<{ Params: { domain: string } }>(
     "/v1/timeline/:domain",
-    { schema: timelineSchema, exposeHeadRoute: true },
+    { schema: hostTimelineSchema, exposeHeadRoute: true },
     async ({ params: { domain } }) => feed.timeline(await found(feed, limiter, domain)),
   );
 }

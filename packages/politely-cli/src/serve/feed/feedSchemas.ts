@@ -1,3 +1,4 @@
+import { domain, object } from "../api/schemas.js";
 import { HOST_STATES } from "./row.js";
 
 const number = { type: "number" } as const;
@@ -46,7 +47,7 @@ export const hostsSchema = {
   },
 } as const;
 
-/** What `GET /v1/timeline` and `GET /v1/timeline/:domain` answer. */
+/** What `GET /v1/timeline` answers. */
 export const timelineSchema = {
   summary: "Starts and 429s of the last two minutes, second by second",
   response: {
@@ -63,6 +64,9 @@ export const timelineSchema = {
     },
   },
 } as const;
+
+/** What `GET /v1/timeline/:domain` takes and answers. */
+export const hostTimelineSchema = { ...timelineSchema, params: object({ domain }, ["domain"]) } as const;
 
 /** What `GET /v1/feed` is. Its answer is a stream, and is not checked. */
 export const feedSchema = {

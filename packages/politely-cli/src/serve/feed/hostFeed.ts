@@ -52,7 +52,6 @@ export class HostFeed {
   readonly #sums = new FeedSums();
   #starts = 0;
   #gone: string[] = [];
-  #early: LimiterEvent | undefined;
   #paces: Paces | undefined;
   #allPausedUntilMs = Number.NEGATIVE_INFINITY;
   #looking: Promise<FeedChanges> | undefined;
@@ -127,17 +126,9 @@ export class HostFeed {
     }
     const isSurelyHost = type === "grant" || type === "wait" || type === "refuse" || type === "pause";
     const record = isSurelyHost ? this.#recordOf(key, atMs) : this.#records.get(key);
-    if (record === undefined) {
-      // Maybe a scope's. But a recorded request tells of its answer first, and of its start right afterwards.
-      if (type === "cooldown") this.#early = event;
-      return;
-    }
+    // A scope's.
+    if (record === undefined) return;
     this.#changed.add(record);
-    const early = this.#early;
-    if (early !== undefined) {
-      this.#early = undefined;
-      if (early.key === key) this.#hear(early);
-    }
     if (type === "grant") {
       record.started(atMs);
       this.#seconds.started(atMs);
@@ -146,7 +137,7 @@ export class HostFeed {
     else if (type === "pause") record.pausedUntilMs = event.untilMs;
     else if (type === "resume") record.pausedUntilMs = Number.NEGATIVE_INFINITY;
     else if (type === "cooldown") record.coolingUntilMs = Math.max(record.coolingUntilMs, event.untilMs);
-    if (isThrottled(event) && record.wasThrottled(atMs)) this.#seconds.throttled(atMs);
+    if (isThrottled(event) && record.wasThrottled(event)) this.#seconds.throttled(atMs);
   }
 
   #resumeAll(): void {

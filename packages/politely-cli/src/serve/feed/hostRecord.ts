@@ -17,6 +17,8 @@ export interface Moment {
 const SAME_START_MS = 50;
 /** A host flows for so long after its last start. */
 const FLOWING_MS = 10_000;
+/** A store tells of the cooldown of a release within this time. */
+const TELLING_MS = 5_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
 /** What is known of one host. Instants are of the limiter's clock. */
@@ -38,6 +40,8 @@ export class HostRecord {
   #nextAtMs: number | undefined;
   #reason: string | undefined;
   #countedThrottleAtMs = NEVER;
+  /** Releases that said "too many requests", and whose cooldowns are still to be told. */
+  #untoldCooldowns = 0;
   #row: HostRow | undefined;
   #rowAtMs = NEVER;
 
@@ -55,9 +59,18 @@ export class HostRecord {
     this.#nextAtMs = undefined;
   }
 
-  /** Counts an answer "too many requests" once, though a release and the cooldown it begins both tell of it. Returns whether it counted. */
-  wasThrottled(atMs: number): boolean {
+  /**
+   * Counts an answer "too many requests" once, though a release and the cooldown it begins both tell of it: in memory the cooldown first and in the same instant,
+   * with a store a little later. Returns whether it counted.
+   */
+  wasThrottled({ type, atMs }: LimiterEvent): boolean {
     if (this.#countedThrottleAtMs === atMs) return false;
+    if (atMs - this.#countedThrottleAtMs > TELLING_MS) this.#untoldCooldowns = 0;
+    if (type === "cooldown" && this.#untoldCooldowns > 0) {
+      this.#untoldCooldowns -= 1;
+      return false;
+    }
+    if (type === "release") this.#untoldCooldowns += 1;
     this.#countedThrottleAtMs = atMs;
     this.seconds.throttled(atMs);
     return true;

@@ -1,12 +1,13 @@
 import { BlockList, isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 
-/** What is not the public internet: private, loopback, link-local, shared (CGNAT), multicast, reserved, for documents, unspecified. */
+/** What is not the public internet: private, loopback, link-local, shared (CGNAT), multicast, reserved, for documents, unspecified, and where Azure answers for a machine's host. */
 const PRIVATE_4 = [
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
   "127.0.0.0/8",
+  "168.63.129.16/32",
   "169.254.0.0/16",
   "172.16.0.0/12",
   "192.0.0.0/24",

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Secret } from "../secret.js";
 import { isLoopbackAddress } from "./addresses.js";
+import { valuesOf } from "./headerLines.js";
 import { ProxyProblem } from "./proxyProblem.js";
 import { gatewayOrigin } from "./requestHead.js";
 import type { Form, ProxyTarget } from "./target.js";
@@ -13,12 +14,6 @@ export interface ClientGuardOptions {
   readonly allowedHosts?: readonly string[] | undefined;
 }
 
-/** What the guard learned of a request that it let pass. */
-export interface Passed {
-  /** Its Authorization header holds the proxy's token and must not be sent on. */
-  readonly isAuthorizationOurs: boolean;
-}
-
 /** Decides who may use the proxy. */
 export class ClientGuard {
   readonly #secret: Secret | undefined;
@@ -28,19 +23,31 @@ export class ClientGuard {
   }
 
   /** Throws 403 for another machine's client where no token is set, else 407 or 401 without the right one. */
-  checkClient(request: IncomingMessage, form: Form): Passed {
+  checkClient(request: IncomingMessage, form: Form): void {
     const { remoteAddress } = request.socket;
     if (this.#secret === undefined) {
       // A Unix socket has no address; its file's permissions decide.
-      if (remoteAddress === undefined || isLoopbackAddress(remoteAddress)) return { isAuthorizationOurs: false };
+      if (remoteAddress === undefined || isLoopbackAddress(remoteAddress)) return;
       throw new ProxyProblem(403, "Without --token the proxy serves this machine only.");
     }
-    const { authorization, "proxy-authorization": proxyAuthorization, "politely-token": header } = request.headers;
-    const isAuthorizationOurs = form === "gateway" && this.#isIn(authorization);
-    if (form === "gateway" ? isAuthorizationOurs || this.#is(header) : this.#isIn(proxyAuthorization)) {
-      return { isAuthorizationOurs };
+    const { headers, rawHeaders } = request;
+    if (form === "proxy") {
+      if (!this.isOurs(headers["proxy-authorization"])) throw tokenWanted(407, "Proxy-Authenticate");
+      return;
     }
-    throw form === "gateway" ? tokenWanted(401, "WWW-Authenticate") : tokenWanted(407, "Proxy-Authenticate");
+    const isIn = valuesOf(rawHeaders, "authorization").some((credentials) => this.isOurs(credentials));
+    if (!isIn && !this.#is(headers["politely-token"])) throw tokenWanted(401, "WWW-Authenticate");
+  }
+
+  /** Whether credentials are the token: as Bearer, or as Basic in the place of the password; of the user where there is no password. */
+  isOurs(credentials: string | undefined): boolean {
+    const [, scheme, value] = /^(Basic|Bearer) +(\S+) *$/i.exec(credentials ?? "") ?? [];
+    if (scheme === undefined) return false;
+    if (scheme.toLowerCase() === "bearer") return this.#is(value);
+    const text = Buffer.from(value, "base64").toString();
+    const colon = text.indexOf(":");
+    const [user, password] = colon < 0 ? [text, ""] : [text.slice(0, colon), text.slice(colon + 1)];
+    return this.#is(password === "" ? user : password);
   }
 
   /**
@@ -67,17 +74,6 @@ export class ClientGuard {
     if (name === "localhost" || localAddress === undefined) return true;
     if (bare === localAddress.replace(/^::ffff:(?=\d+\.)/, "")) return true;
     return this.options.allowedHosts?.some((each) => each.toLowerCase() === name) ?? false;
-  }
-
-  /** The token as Bearer, or as Basic in the place of the password; of the user where there is no password. */
-  #isIn(credentials: string | undefined): boolean {
-    const [, scheme, value] = /^(Basic|Bearer) +(\S+) *$/i.exec(credentials ?? "") ?? [];
-    if (scheme === undefined) return false;
-    if (scheme.toLowerCase() === "bearer") return this.#is(value);
-    const text = Buffer.from(value, "base64").toString();
-    const colon = text.indexOf(":");
-    const [user, password] = colon < 0 ? [text, ""] : [text.slice(0, colon), text.slice(colon + 1)];
-    return this.#is(password === "" ? user : password);
   }
 
   #is(given: string | readonly string[] | undefined): boolean {

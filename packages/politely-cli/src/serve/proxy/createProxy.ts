@@ -5,6 +5,8 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { asProblem } from "../api/asProblem.js";
 import { ProblemError } from "../api/problem.js";
+import { PROBE_AFTER_MS } from "../httpServer.js";
+import { closeServer } from "../listening.js";
 import type { TurnedAway } from "../turnedAway.js";
 import { ClientGuard } from "./clientGuard.js";
 import { ClientGone } from "./failures.js";
@@ -12,7 +14,7 @@ import { answerProblem, ProxyProblem, rawProblem } from "./proxyProblem.js";
 import { type RelayContext, relay } from "./relay.js";
 import { requestHead } from "./requestHead.js";
 import { Sender } from "./sender.js";
-import { readAuthority, readTarget, socketHost } from "./target.js";
+import { readAuthority, readTarget, siteOf, socketHost } from "./target.js";
 import { TargetGuard } from "./targetGuard.js";
 import { refuseTunnel, type TunnelContext, tunnel } from "./tunnel.js";
 import { type TurnLimiter, Turns } from "./turns.js";
@@ -36,8 +38,6 @@ export interface ProxyOptions {
   readonly maxConnections?: number | undefined;
   /** Requests that wait for their turn at once. Default 20,000; more get a 503. */
   readonly maxWaiting?: number | undefined;
-  /** The longest wait for a turn. Default: what the policy says. */
-  readonly maxWaitMs?: number | undefined;
   /** The longest silence of a site or a client in the middle of a request. Default 60 s. */
   readonly timeoutMs?: number | undefined;
   /** The longest time to connect. Default 15 s. */
@@ -52,7 +52,7 @@ export interface ProxyOptions {
   readonly turnedAway?: TurnedAway | undefined;
   /** Hears of mistakes of the proxy itself; never of what clients ask for. */
   log(line: string): void;
-  /** Hears of each request when its answer has begun: method, origin, status. Never a path or a header. Default: nobody. */
+  /** Hears of each request when its answer is over, of a tunnel when it is open: method, origin, status; 499 when its client went before. Never a path or a header. Default: nobody. */
   readonly logRequest?: ((line: string) => void) | undefined;
 }
 
@@ -72,6 +72,8 @@ const MAX_WAITING = 20_000;
 const SPARE_CONNECTIONS = 1_000;
 const CHECK_MS = 1_000;
 const KEEP_ALIVE_MS = 5_000;
+/** What the log says of a client that went before its answer began. */
+const GONE_STATUS = 499;
 
 /** Makes the proxy that paces plain HTTP and tunnels by host, and the gateway that paces HTTPS by request. */
 export function createProxy(options: ProxyOptions): PacingProxy {
@@ -82,9 +84,11 @@ export function createProxy(options: ProxyOptions): PacingProxy {
     requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CHECK_MS,
+    // Not left to the flags of the process: what frames a body must not be read in two ways.
     insecureHTTPParser: false,
     requireHostHeader: true,
-    joinDuplicateHeaders: false,
+    keepAlive: true,
+    keepAliveInitialDelay: PROBE_AFTER_MS,
   });
   server.maxConnections = options.maxConnections ?? (options.maxWaiting ?? MAX_WAITING) + SPARE_CONNECTIONS;
   // Node would drop the headers beyond, silently. Their size is bounded.
@@ -108,13 +112,13 @@ class HttpProxy implements PacingProxy {
     readonly server: Server,
     readonly options: ProxyOptions,
   ) {
-    const { limiter, allowPrivate, maxWaiting = MAX_WAITING, maxWaitMs, connectTimeoutMs = 15_000 } = options;
+    const { limiter, allowPrivate, maxWaiting = MAX_WAITING, connectTimeoutMs = 15_000 } = options;
     const guard = new TargetGuard({ allowPrivate, ownPorts: () => this.#ownPorts() });
     // Every open tunnel listens.
     setMaxListeners(0, this.#broken.signal);
     this.#clients = new ClientGuard(options);
     const onFull = (): void => options.turnedAway?.count("proxy");
-    this.#turns = new Turns({ limiter, maxWaiting, maxWaitMs, onFull, log: (line) => options.log(line) });
+    this.#turns = new Turns({ limiter, maxWaiting, onFull, log: (line) => options.log(line) });
     this.#sender = new Sender({ guard, connectTimeoutMs, maxHeaderBytes: MAX_HEADER_BYTES, ca: options.ca });
     this.#relay = {
       turns: this.#turns,
@@ -146,14 +150,12 @@ class HttpProxy implements PacingProxy {
   }
 
   async close({ graceMs = 0 }: { readonly graceMs?: number } = {}): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     this.#turns.stop();
-    this.server.closeIdleConnections();
     const timer = setTimeout(() => {
       for (const socket of this.#sockets.keys()) socket.destroy();
       this.#broken.abort();
     }, graceMs);
-    await closed;
+    await closeServer(this.server, graceMs);
     await Promise.all(this.#tunnels);
     clearTimeout(timer);
     this.#sender.destroy();
@@ -172,30 +174,31 @@ class HttpProxy implements PacingProxy {
   #serve(request: IncomingMessage, response: ServerResponse, isContinueWanted: boolean): void {
     const { socket } = request;
     const owed = this.#sockets.get(socket);
-    if (owed === undefined || owed.size >= MAX_PIPELINED) {
+    const [front] = owed ?? [];
+    // Behind one that waits, with many answers in between, Node reads no further: nobody would notice when the client goes.
+    const isDeaf = front?.headersSent === false && socket.isPaused();
+    if (owed === undefined || owed.size >= MAX_PIPELINED || isDeaf) {
       socket.destroy();
       return;
     }
     owed.add(response);
-    response.once("close", () => owed.delete(response));
+    response.once("close", () => {
+      owed.delete(response);
+      this.#tell(request, response.headersSent ? response.statusCode : GONE_STATUS);
+    });
     this.#pass(request, response, isContinueWanted).catch((error: unknown) => {
       if (!(error instanceof ClientGone)) answerProblem(response, this.#problemOf(error));
     });
   }
 
   async #pass(request: IncomingMessage, response: ServerResponse, isContinueWanted: boolean): Promise<void> {
-    const { url = "", method = "GET" } = request;
-    const { isAuthorizationOurs } = this.#clients.checkClient(request, url.startsWith("/") ? "gateway" : "proxy");
+    const { url = "" } = request;
+    this.#clients.checkClient(request, url.startsWith("/") ? "gateway" : "proxy");
     const target = readTarget(url);
     if (target.form === "gateway") this.#clients.checkGateway(request, target);
     const { maxBodyBytes, pseudonym } = this.#relay;
-    const head = requestHead(request, target, { maxBodyBytes, pseudonym, isAuthorizationOurs });
-    const { logRequest } = this.options;
-    if (logRequest !== undefined) {
-      response.once("close", () =>
-        logRequest(`${method} ${target.origin} ${response.headersSent ? response.statusCode : "aborted"}`),
-      );
-    }
+    const isOurs = (authorization: string): boolean => this.#clients.isOurs(authorization);
+    const head = requestHead(request, target, { maxBodyBytes, pseudonym, isOurs });
     // Known without asking anybody: no turn is waited for.
     this.#tunnel.guard.checkLiteral(socketHost(target.hostname), target.port);
     await relay(this.#relay, { request, response, target, head, isContinueWanted });
@@ -205,8 +208,10 @@ class HttpProxy implements PacingProxy {
     client.on("error", () => undefined);
     const tunnelled = this.#open(request, client, early)
       .catch((error: unknown) => {
-        if (error instanceof ClientGone) client.destroy();
-        else refuseTunnel(client, this.#problemOf(error));
+        const problem = error instanceof ClientGone ? undefined : this.#problemOf(error);
+        this.#tell(request, problem?.status ?? GONE_STATUS);
+        if (problem === undefined) client.destroy();
+        else refuseTunnel(client, problem);
       })
       .finally(() => this.#tunnels.delete(tunnelled));
     this.#tunnels.add(tunnelled);
@@ -215,15 +220,20 @@ class HttpProxy implements PacingProxy {
   async #open(request: IncomingMessage, client: Duplex, early: Buffer): Promise<void> {
     this.#clients.checkClient(request, "proxy");
     const { hostname, port } = readAuthority(request.url ?? "");
-    const { connectPorts = [443], logRequest } = this.options;
+    const { connectPorts = [443] } = this.options;
     if (!connectPorts.includes(port)) {
       const detail = `CONNECT opens port ${connectPorts.join(", ")} only; got ${port}. Allow more with --connect-ports.`;
       throw new ProxyProblem(403, detail, { proxyError: "http_request_denied" });
     }
     const { "content-length": length, "transfer-encoding": encoding } = request.headers;
     if (length !== undefined || encoding !== undefined) throw new ProxyProblem(400, "A CONNECT has no body.");
-    logRequest?.(`CONNECT ${hostname}:${port}`);
-    await tunnel(this.#tunnel, { client, early, hostname, port });
+    const onOpen = (): void => this.#tell(request, 200);
+    await tunnel(this.#tunnel, { client, early, hostname, port, onOpen });
+  }
+
+  #tell(request: IncomingMessage, status: number): void {
+    const { logRequest } = this.options;
+    logRequest?.(`${request.method ?? "GET"} ${siteOf(request) ?? "?"} ${status}`);
   }
 
   /** What could not be read as a request, or not in time. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, OutgoingMessage, ServerResponse } from "node:http";
 import { Transform } from "node:stream";
 import { ClientGone, failureOf, SiteTimeout } from "./failures.js";
 import { valuesOf } from "./headerLines.js";
@@ -55,6 +55,11 @@ export async function relay(context: RelayContext, task: RelayTask): Promise<voi
   }
 }
 
+/** Sends headers that Node would keep until there is a byte of the body. Its own `flushHeaders` writes bytes that are not ASCII as other ones. */
+function sendHeaders(message: OutgoingMessage): void {
+  message.write("", "latin1");
+}
+
 /** One sending of a request, from its turn to the last byte of the answer. */
 class Passage {
   /** Resolves when it is over: true when the connection was stale, and it may be sent once more. Never rejects. */
@@ -105,6 +110,7 @@ class Passage {
     // Pipes that pass errors on would make a client's failure look like the site's.
     request.once("error", () => this.#fail(new ClientGone("The client broke off in the middle of its body.")));
     counter.once("error", (error) => this.#fail(error));
+    sendHeaders(upstream);
     request.pipe(counter).pipe(upstream);
   }
 
@@ -159,6 +165,7 @@ class Passage {
     answer.once("end", () => this.turn.end());
     answer.once("error", (error) => this.#fail(error));
     response.once("finish", () => this.#finish(false));
+    sendHeaders(response);
     answer.pipe(response);
   }
 

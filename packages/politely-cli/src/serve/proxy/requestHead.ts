@@ -14,30 +14,34 @@ export interface RequestHeadOptions {
   readonly maxBodyBytes: number;
   /** How this proxy names itself in `Via`. */
   readonly pseudonym: string;
-  /** `Authorization` was for the proxy itself and stays here. */
-  readonly isAuthorizationOurs: boolean;
+  /** Whether an `Authorization` is for the proxy itself, and stays here. */
+  readonly isOurs: (authorization: string) => boolean;
 }
 
 /** Sent without a word on the length when there is no body; for others a site may wait for one. */
 const BODILESS: ReadonlySet<string | undefined> = new Set(["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"]);
+/** What `Max-Forwards` is about: RFC 9110, section 7.6.2. */
+const COUNTED: ReadonlySet<string | undefined> = new Set(["OPTIONS", "TRACE"]);
 
 /**
- * Checks what could be read in two ways, and makes the headers to send on. Throws a problem: 400 for two hosts, 501 for an
- * upgrade or an encoding that is not "chunked", 413 for a body that is known to be too large, 508 for a request that has been here.
+ * Checks what could be read in two ways, and makes the headers to send on. Throws a problem: 400 for two hosts, 405 for a TRACE or OPTIONS that is to go no
+ * further, 501 for an upgrade or an encoding that is not "chunked", 413 for a body that is known to be too large, 508 for a request that has been here.
  */
 export function requestHead(request: IncomingMessage, target: ProxyTarget, options: RequestHeadOptions): RequestHead {
   const { rawHeaders, method } = request;
   checkHead(request, options);
   const dropped = new Set(["host", "content-length", "expect"]);
   if (target.isAnonymous) dropped.add("authorization").add("cookie");
-  if (options.isAuthorizationOurs) dropped.add("authorization");
   const own = target.form === "gateway" ? gatewayOrigin(request) : undefined;
-  if (own !== undefined) dropped.add("origin").add("referer");
 
   const [length] = valuesOf(rawHeaders, "content-length");
   const isChunked = valuesOf(rawHeaders, "transfer-encoding").length > 0;
-  const lines = ["Host", target.origin.slice(target.origin.indexOf("//") + 2), ...endToEnd(rawHeaders, dropped)];
-  if (own !== undefined) lines.push(...translated(request, target, own));
+  const lines = ["Host", target.origin.slice(target.origin.indexOf("//") + 2)];
+  const kept = endToEnd(rawHeaders, dropped);
+  for (let index = 0; index < kept.length; index += 2) {
+    const value = translated(kept[index], kept[index + 1], { method, target, own, isOurs: options.isOurs });
+    if (value !== undefined) lines.push(kept[index], value);
+  }
   // The framing is ours, whatever Connection says of these two.
   if (isChunked) lines.push("Transfer-Encoding", "chunked");
   else if (length !== undefined) lines.push("Content-Length", length.trim());
@@ -72,6 +76,10 @@ function checkHead(request: IncomingMessage, { maxBodyBytes, pseudonym }: Reques
       { proxyError: "http_upgrade_failed" },
     );
   }
+  if (COUNTED.has(request.method) && valuesOf(rawHeaders, "max-forwards").some((left) => /^0+$/.test(left))) {
+    const detail = `With Max-Forwards: 0 the ${request.method} ends at this proxy, which answers none itself.`;
+    throw new ProxyProblem(405, detail, { headers: { Allow: "GET, HEAD, POST, PUT, PATCH, DELETE" } });
+  }
   if (lengths.length > 0 && Number(lengths[0]) > maxBodyBytes) throw tooLarge(maxBodyBytes);
   if (listOf(rawHeaders, "via").some((via) => via.split(/\s+/)[1] === pseudonym)) {
     throw new ProxyProblem(508, "The request has passed this proxy before: the target leads back to it.", {
@@ -84,23 +92,44 @@ function checkHead(request: IncomingMessage, { maxBodyBytes, pseudonym }: Reques
 export function tooLarge(maxBodyBytes: number): ProxyProblem {
   return new ProxyProblem(
     413,
-    `The proxy passes on bodies of at most ${maxBodyBytes} bytes. Send it directly, or raise the bound.`,
+    `The proxy passes on bodies of at most ${maxBodyBytes} bytes. Send it directly, paced by POST /v1/acquire or through a tunnel.`,
     { proxyError: "http_request_denied" },
   );
 }
 
-/** What names the gateway names the site instead; a page of the gateway that stands for no site is not mentioned. */
-function translated({ headers }: IncomingMessage, target: ProxyTarget, own: string): string[] {
-  const lines: string[] = [];
-  const { origin, referer } = headers;
-  if (origin !== undefined) lines.push("Origin", origin.toLowerCase() === own ? target.origin : origin);
-  if (referer === undefined) return lines;
-  if (!referer.toLowerCase().startsWith(`${own}/`)) lines.push("Referer", referer);
-  else {
-    const inner = referer.slice(own.length + 1).replace(/^-\//, "");
-    if (/^https?:\/\//i.test(inner)) lines.push("Referer", inner);
+interface Translation extends Pick<RequestHeadOptions, "isOurs"> {
+  readonly method: string | undefined;
+  readonly target: ProxyTarget;
+  /** The gateway's origin; undefined where the request came as a proxy's. */
+  readonly own: string | undefined;
+}
+
+/** A header's value as the site gets it: what names the gateway names the site instead. Undefined when it does not get it. */
+function translated(name: string, value: string, { method, target, own, isOurs }: Translation): string | undefined {
+  switch (name.toLowerCase()) {
+    case "authorization":
+      return isOurs(value) ? undefined : value;
+    case "origin":
+      return value.toLowerCase() === own ? target.origin : value;
+    case "referer":
+      return referer(value, own);
+    case "max-forwards":
+      return COUNTED.has(method) && /^\d{1,9}$/.test(value) ? String(Number(value) - 1) : value;
+    default:
+      return value;
   }
-  return lines;
+}
+
+/** Without user info, which may be the token. A page of the gateway that stands for no site is not mentioned. */
+function referer(value: string, own: string | undefined): string | undefined {
+  const outer = withoutUser(value);
+  if (own === undefined || !outer.toLowerCase().startsWith(`${own}/`)) return outer;
+  const inner = outer.slice(own.length + 1).replace(/^-\//, "");
+  return /^https?:\/\//i.test(inner) ? withoutUser(inner) : undefined;
+}
+
+function withoutUser(url: string): string {
+  return url.replace(/^((?:[a-z][a-z0-9+.-]*:)?\/\/)[^/?#]*@/i, "$1");
 }
 
 function malformed(detail: string): ProxyProblem {

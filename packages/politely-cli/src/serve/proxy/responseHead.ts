@@ -59,13 +59,18 @@ function translated(name: string, value: string, { target, hasCredentials }: Res
 /** In gateway form, whatever form it had. What leads to another origin takes no credentials along: to the client it is the same host. */
 function location(value: string, target: ProxyTarget, hasCredentials: boolean): string {
   const base = `${target.origin}${target.path}`;
-  if (!URL.canParse(value, base)) return value;
-  const url = new URL(value, base);
+  if (!URL.canParse(escaped(value), base)) return value;
+  const url = new URL(escaped(value), base);
   if (url.protocol !== "http:" && url.protocol !== "https:") return value;
   // The gateway refuses user info, and a redirect has no business to set it.
   url.username = "";
   url.password = "";
   return gatewayPath(url, target.isAnonymous || (hasCredentials && url.origin !== target.origin));
+}
+
+/** With the bytes that are not ASCII escaped one by one: Node reads them as characters, and a URL would encode these anew. */
+function escaped(value: string): string {
+  return value.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /** A redirect after some seconds: `5; url=/next`, in quotes or not. Whatever is written behind the seconds is taken for the URL, as browsers do. */

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { ProxyProblem } from "./proxyProblem.js";
 
 /** How a request reached the proxy: as a proxy's (`http_proxy`), or under a path of its own. */
@@ -43,6 +44,17 @@ export function readAuthority(text: string): { readonly hostname: string; readon
   const url = host === undefined ? undefined : parsed(`https://${host}:${port}`);
   if (url === undefined) throw malformed("CONNECT needs a host and a port: CONNECT example.com:443");
   return { hostname: url.hostname, port: portOf(url) };
+}
+
+/** The site that a request line names, without a path: `https://example.com`, or `example.com:443` of a CONNECT. Undefined when it names none. */
+export function siteOf({ method, url = "" }: Pick<IncomingMessage, "method" | "url">): string | undefined {
+  try {
+    if (method !== "CONNECT") return readTarget(url).origin;
+    const { hostname, port } = readAuthority(url);
+    return `${hostname}:${port}`;
+  } catch {
+    return undefined;
+  }
 }
 
 /** How a URL is written for the gateway, as a path that a client resolves against it. */

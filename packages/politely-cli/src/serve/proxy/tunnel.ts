@@ -25,6 +25,8 @@ export interface TunnelTask {
   readonly early: Buffer;
   readonly hostname: string;
   readonly port: number;
+  /** Hears when it is open. */
+  readonly onOpen: () => void;
 }
 
 /** What a client may send before its tunnel is open; a TLS greeting is much smaller. */
@@ -96,7 +98,7 @@ interface Ends {
   readonly early: Buffer;
 }
 
-function join(context: TunnelContext, { client }: TunnelTask, { site, turn, early }: Ends): Promise<void> {
+function join(context: TunnelContext, { client, onOpen }: TunnelTask, { site, turn, early }: Ends): Promise<void> {
   const { tunnelIdleMs, broken } = context;
   return new Promise((resolve) => {
     const over = (): void => {
@@ -131,6 +133,7 @@ function join(context: TunnelContext, { client }: TunnelTask, { site, turn, earl
     site.setTimeout(tunnelIdleMs, over);
     const waitedMs = Math.round(turn.waitedMs);
     client.write(`HTTP/1.1 200 Connection Established\r\nPolitely-Waited-Ms: ${waitedMs}\r\n\r\n`);
+    onOpen();
     if (early.length > 0) site.write(early);
     client.pipe(site);
     site.pipe(client);

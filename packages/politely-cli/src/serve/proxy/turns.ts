@@ -11,8 +11,6 @@ export interface TurnsOptions {
   readonly limiter: TurnLimiter;
   /** How many may wait at once, over all hosts. */
   readonly maxWaiting: number;
-  /** The longest anybody waits. Undefined: what the policy says. */
-  readonly maxWaitMs: number | undefined;
   /** Hears of each that found too many waiting. Default: nobody does. */
   readonly onFull?: (() => void) | undefined;
   log(line: string): void;
@@ -37,7 +35,7 @@ export class Turns {
    * service stops, 400 for a host that makes no sense. Throws `away.reason` once the client has gone; a grant in that moment is given back.
    */
   async take(url: string, away: AbortSignal): Promise<Turn> {
-    const { limiter, maxWaiting, maxWaitMs, onFull } = this.options;
+    const { limiter, maxWaiting, onFull } = this.options;
     if (this.#isStopping) throw stoppingProblem();
     if (this.waitingCount >= maxWaiting) {
       onFull?.();
@@ -50,7 +48,7 @@ export class Turns {
     this.#waits.add(wait);
     try {
       const { signal } = wait;
-      const permit = await limiter.acquire(url, { signal, ...(maxWaitMs === undefined ? {} : { maxWait: maxWaitMs }) });
+      const permit = await limiter.acquire(url, { signal });
       const turn = new Turn(permit, this.options);
       if (!signal.aborted) return turn;
       // Granted in the moment in which nobody wanted it any more.

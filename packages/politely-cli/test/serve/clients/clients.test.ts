@@ -1,4 +1,8 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -34,6 +38,30 @@ async function lines(name: string, service: string, urls: readonly string[]): Pr
 /** The most arrivals within `spanMs` of each other. */
 function most(seen: readonly Seen[], spanMs: number): number {
   return Math.max(...seen.map(({ atMs }, i) => seen.slice(i).filter((each) => each.atMs - atMs < spanMs).length));
+}
+
+/** Stands before a service, and lets every permit live for a tenth of a second, whatever was asked for. */
+async function hurry(service: string): Promise<AsyncDisposable & { readonly url: string; readonly asked: unknown[] }> {
+  const asked: unknown[] = [];
+  const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { ttlMs, ...body } = (await json(request)) as Record<string, unknown>;
+    const isAcquire = request.url === "/v1/acquire";
+    if (isAcquire) asked.push(ttlMs);
+    const answer = await post(service, request.url ?? "", isAcquire ? { ...body, ttlMs: 100 } : body);
+    response.writeHead(answer.status, { "content-type": "application/json" });
+    response.end(answer.status === 204 ? undefined : JSON.stringify(answer.body));
+  };
+  const server = createServer((request, response) => void pass(request, response)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
 }
 
 it("keeps five programs in five languages to one limit, and holds all of them when one hears a 429", async () => {
@@ -94,6 +122,20 @@ it.each(Object.keys(CLIENTS))(
       ...refused.map((url) => `failed ${url}`),
       `200 ${site.origin}/last`,
     ]);
+  },
+);
+
+it.each(Object.keys(CLIENTS))(
+  "gives the page in %s though its permit has lapsed meanwhile, and asks for a permit of ten minutes",
+  async (name) => {
+    using place = new Place();
+    await using site = await startSite({ delayMs: 500 });
+    place.file("politely.json", JSON.stringify({ hosts: { "127.0.0.1": { concurrency: 1 } } }));
+    await using service = await startServe(place.path, ["--no-proxy"]);
+    await using hurried = await hurry(service.url);
+    expect(await lines(name, hurried.url, [`${site.origin}/slow`])).toEqual([`200 ${site.origin}/slow`]);
+    expect(hurried.asked).toEqual([600_000]);
+    expect(await (await fetch(`${service.url}/metrics`)).text()).toContain("politely_service_lapsed_permits_total 1\n");
   },
 );
 

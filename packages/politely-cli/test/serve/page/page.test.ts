@@ -115,6 +115,24 @@ describe("one host", () => {
     expect(service.limiter.check("fast.example").proceed).toBe(true);
   });
 
+  it("says that everything is paused where one host cannot be resumed alone, and resumes all", async () => {
+    await using service = await stageOfAll();
+    await using look = await stage.look(service.url);
+    const { page } = look;
+    service.limiter.pause();
+    await row(look, "fast.example").getByText("Paused", { exact: true }).waitFor();
+    // From the list: the host is opened, where it is said why.
+    await page.locator(".hosts").focus();
+    await page.keyboard.press("Home");
+    await page.keyboard.press("p");
+    await page.getByRole("complementary").getByText("no host can be resumed alone").waitFor();
+    expect(await page.getByRole("button", { name: "Resume p" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Resume all hosts" }).click();
+    await row(look, "fast.example").getByText("Paused", { exact: true }).waitFor({ state: "detached" });
+    expect(service.limiter.check("fast.example").proceed).toBe(true);
+    await page.getByRole("button", { name: "Resume all hosts" }).waitFor({ state: "detached" });
+  });
+
   it("gets other limits while the service runs, and the file's again", async () => {
     await using service = await stageOfAll();
     await using look = await stage.look(service.url);

@@ -136,7 +136,7 @@ it("keeps a place until the last byte has come, so that no more are under way th
 
 it("answers 429 with Retry-After and the reason when the wait would be too long", async () => {
   await using site = await startOrigin();
-  await using place = await startProxy(onLoopback({ minDelay: "90s" }), { maxWaitMs: 1_000 });
+  await using place = await startProxy(onLoopback({ minDelay: "90s", maxWait: "1s" }));
   const get = `GET ${site.url}/ HTTP/1.1\r\nHost: x\r\n\r\n`;
   expect(await raw(place.port, get, 300)).toContain("page /");
   const refused = await raw(place.port, get);
@@ -153,7 +153,7 @@ it("answers 429 with Retry-After and the reason when the wait would be too long"
 });
 
 it("answers 429 without Retry-After when there is no end of the wait in sight", async () => {
-  await using place = await startProxy(onLoopback({ rate: "100/s" }), { maxWaitMs: 1_000, connectPorts: [9] });
+  await using place = await startProxy(onLoopback({ rate: "100/s", maxWait: "1s" }), { connectPorts: [9] });
   place.limiter.pause("127.0.0.1");
   for (const line of ["GET http://127.0.0.1:9/", "CONNECT 127.0.0.1:9"]) {
     const [head, body] = (await raw(place.port, `${line} HTTP/1.1\r\nHost: x\r\n\r\n`)).split("\r\n\r\n");
