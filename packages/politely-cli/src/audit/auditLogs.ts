@@ -1,5 +1,6 @@
+import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { createTraceAudit } from "politely/testing";
 import { UsageError, WorkError } from "../errors.js";
 import type { ExitCode, Io } from "../io.js";
@@ -30,6 +31,7 @@ export interface AuditLogsOptions extends ReadOptions {
  */
 export async function auditLogs(paths: readonly string[], options: AuditLogsOptions, io: Io): Promise<ExitCode> {
   const { path: policyPath, policy } = await findPolicy(options.policy, io.cwd);
+  if (options.receipt !== undefined) checkReceipt(options.receipt, [policyPath, ...paths], io.cwd);
   const audit = createTraceAudit(policy, options.slackMs === undefined ? {} : { slackMs: options.slackMs });
   const logs: LogTally[] = [];
   for (const path of paths) logs.push(await readLog(path, io, audit, options));
@@ -49,6 +51,23 @@ export async function auditLogs(paths: readonly string[], options: AuditLogsOpti
   if (options.receipt !== undefined)
     await writeReceipt(options.receipt, receiptOf(report, { digest, unread, isKept }), io);
   return isKept ? 0 : 1;
+}
+
+/** A receipt is not written over what is judged, nor over what it is judged by. */
+function checkReceipt(receipt: string, read: readonly (string | undefined)[], cwd: string): void {
+  const files = read.flatMap((path) => (path === undefined ? [] : [path, join(path, "index.jsonl")]));
+  const isRead = files.some((path) => isSameFile(resolve(cwd, path), resolve(cwd, receipt)));
+  if (isRead) throw new UsageError(`--receipt ${receipt} would replace a file that is read; name another one.`);
+}
+
+function isSameFile(one: string, other: string): boolean {
+  if (one === other) return true;
+  try {
+    const [first, second] = [statSync(one), statSync(other)];
+    return first.dev === second.dev && first.ino === second.ino;
+  } catch {
+    return false;
+  }
 }
 
 async function writeReceipt(path: string, receipt: Receipt, io: Io): Promise<void> {

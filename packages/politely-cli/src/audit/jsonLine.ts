@@ -58,7 +58,10 @@ function readIndexLine(fields: Fields): Reading {
   const headers = isObject(fields.headers) ? fields.headers : {};
   const asked = retryAfterFields(headerOf(headers, "retry-after"), headerOf(headers, "date"));
   entries.push(...requestOf(fields, textOf(fields.finalUrl), asked));
-  return entries.length === 0 ? skipped : { kind: "requests", entries };
+  if (entries.length === 0) return skipped;
+  const missing = typeof fields.attempt === "number" ? fields.attempt - entries.length : 0;
+  if (missing <= 0) return { kind: "requests", entries };
+  return { kind: "requests", entries, problem: `leaves out ${missing} of its ${entries.length + missing} requests` };
 }
 
 function requestOf(fields: Fields, url: string | undefined, asked: Partial<TraceEntry>): TraceEntry[] {

@@ -168,7 +168,7 @@ class LogReader {
     else {
       const problems = reading.entries.map((entry) => this.#addRequest(entry, line));
       // A line counts once, however many of its requests are wrong.
-      const problem = problems.find((one) => one !== undefined);
+      const problem = problems.find((one) => one !== undefined) ?? reading.problem;
       if (problem !== undefined) this.#break(line, problem);
     }
   }

@@ -5,7 +5,12 @@ export type FoundRequest = { -readonly [Field in keyof TraceEntry]: TraceEntry[F
 
 /** What a line of a log, or an entry of a HAR file, says: requests, nothing that was sent, or nothing that can be read. */
 export type Reading =
-  | { readonly kind: "requests"; readonly entries: readonly FoundRequest[] }
+  | {
+      readonly kind: "requests";
+      readonly entries: readonly FoundRequest[];
+      /** What else was sent, and does not stand there. */
+      readonly problem?: string;
+    }
   | { readonly kind: "skipped" }
   | { readonly kind: "broken"; readonly problem: string };
 

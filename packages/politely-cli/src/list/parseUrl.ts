@@ -16,6 +16,12 @@ export function parseUrl(text: string, place: string): string {
   }
   if (/^(["']).*\1$/.test(text)) throw new UsageError(`${place}${show(text)} is in quotes; leave them out.`);
   const hasScheme = /^[a-z][a-z\d+.-]*:\/\//i.test(text);
+  // What stands before a colon is a host only where a port stands behind it.
+  if (!hasScheme && /^[a-z][a-z\d+.-]*:(?!\d+([/?#]|$))/i.test(text)) {
+    throw new UsageError(
+      `${place}${show(text)} is not a URL of http or https. Write one such as https://example.com/page.`,
+    );
+  }
   const written = hasScheme ? text : `https://${text}`;
   if (!URL.canParse(written) || /\s/.test(text)) {
     throw new UsageError(`${place}${show(text)} is not a URL. Write one such as https://example.com/page.`);

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Receipt } from "../../src/audit/receipt.js";
@@ -117,6 +117,19 @@ Not kept to p.json: 2 of 3 hosts; 5 requests; 1 line could not be read.
       (await runAudit(["-p", "p.json", "--only", "a.example", "--slack", "0.2s", "crawl.jsonl"], { files })).code,
     ).toBe(1);
   });
+
+  it.each(["p.json", "crawl.jsonl", "./crawl.jsonl", "out/index.jsonl", "link.json"])(
+    "writes no receipt over %s, which it reads",
+    async (receipt) => {
+      const cwd = await folderWith(files);
+      await mkdir(join(cwd, "out"));
+      await writeFile(join(cwd, "out/index.jsonl"), crawl);
+      await symlink("crawl.jsonl", join(cwd, "link.json"));
+      const { code, stderr } = await runAudit(["-p", "p.json", "crawl.jsonl", "out", "--receipt", receipt], { cwd });
+      expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("would replace a file") });
+      expect(await readFile(join(cwd, "crawl.jsonl"), "utf8")).toBe(crawl);
+    },
+  );
 
   it("writes a receipt without URLs, with the digest of the policy however it is written", async () => {
     const cwd = await folderWith({ ...files, "q.yaml": "default:\n  minDelay: 1s\n" });

@@ -47,7 +47,7 @@ describe("formats of politely audit", () => {
         { url: "http://a.example/x", startedAtMs: start + 1_000, tookMs: 50, status: 301 },
       ],
     };
-    const late = { ...line, startedAtMs: start + 20_000, earlier: undefined };
+    const late = { ...line, startedAtMs: start + 20_000, attempt: 1, earlier: undefined };
     const never = {
       url: "http://c.example/",
       finalUrl: "http://c.example/",

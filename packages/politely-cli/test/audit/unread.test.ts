@@ -77,6 +77,22 @@ describe("lines that audit cannot read", () => {
   });
 });
 
+describe("requests that the index leaves out", () => {
+  it("keep audit from saying that the policy was kept, and are counted", async () => {
+    const earlier = [{ url: "https://a.example/", startedAtMs: start + 1_500.5 }];
+    const files = {
+      ...policy,
+      "x.jsonl": `${indexLine(0, { attempt: 1 })}\n${indexLine(5_000, { attempt: 5, earlier })}\n`,
+    };
+    const ended = await runAudit(["-p", "p.json", "x.jsonl"], { files });
+    expect(ended.code).toBe(1);
+    expect(ended.stdout).toContain(
+      "Not certain: 1 line could not be read; the rest kept to p.json: 1 host, 3 requests.",
+    );
+    expect(ended.stderr).toContain("x.jsonl:2: leaves out 3 of its 5 requests");
+  });
+});
+
 describe("lengths that cannot be", () => {
   it.each([
     ["a negative tookMs in the index", indexLine(0, { tookMs: -22.4 }), indexLine(1_500, { tookMs: -0.1 })],

@@ -28,6 +28,9 @@ it("names file and line of what is no URL of the web", async () => {
   using place = new Place();
   const cases = {
     "ftp://a.org/x": /^list:2: "ftp:\/\/a\.org\/x" is not a URL of http or https/,
+    "file:/etc/hosts": /^list:2: "file:\/etc\/hosts" is not a URL of http or https/,
+    "http:/a.org/x": /^list:2: "http:\/a\.org\/x" is not a URL of http or https/,
+    "C:\\urls.txt": /^list:2: "C:\\\\urls\.txt" is not a URL of http or https/,
     "https://": /^list:2: "https:\/\/" is not a URL/,
     "two words": /^list:2: "two words" is not a URL/,
     "https://me:secret@a.org/": /^list:2: a URL with a user name or password/,

@@ -11,9 +11,9 @@ const grouping: ChoiceShape = { kind: "choice", options: ["host", "domain"] };
 
 const headerText: TextShape = {
   kind: "text",
-  what: "a text of one line, 1 to 1000 characters",
+  what: "a text of one line, 1 to 1000 characters, all of them in Latin-1 (a header carries no others)",
   maxLength: 1_000,
-  pattern: "^[^\\p{Cc}]+$",
+  pattern: "^[\\u0020-\\u007e\\u00a0-\\u00ff]+$",
 };
 
 const intentKeys: KeyShape = {

@@ -158,6 +158,7 @@ describe("a policy", () => {
     [{ presets: ["no-such-thing"] }, "presets[0]", 'got "no-such-thing"; politely/presets has the list'],
     [{ presets: ["arxiv", 5] }, "presets[1]", "the name of a preset; got 5"],
     [{ http: { userAgent: "a\r\nb: c" } }, "http.userAgent", "one line"],
+    [{ http: { userAgent: "Bot/1 (☃)" } }, "http.userAgent", "Latin-1"],
     [{ http: { retry: { attempts: 0 } } }, "http.retry.attempts", "got 0"],
     [{ defaults: {} }, "defaults", 'did you mean "default"?'],
     [{ rate: "5/s" }, "rate", 'did you mean "default.rate"?'],
