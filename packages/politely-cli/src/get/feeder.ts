@@ -9,6 +9,8 @@ const KEYS_TOGETHER = 256;
 const AHEAD_SLOW = 2;
 const AHEAD_FAST = 16;
 const FAST_MS = 50;
+/** While there are other hosts, one has at most so many times as many requests under way as there are places left. So a single one leaves an eighth of them. */
+const SHARE = 7;
 const FIRST_CHUNK = 4;
 const MAX_CHUNK = 512;
 /** A piece that is used up sooner than this was too small; one that lasts longer than ten times this too large. */
@@ -25,6 +27,10 @@ export interface Lane {
   waiting: number;
   /** Begun, and not ended. */
   open: number;
+  /** Requests for these under way. */
+  inFlight: number;
+  /** Ended, with an answer that did not ask to be left alone. */
+  calm: number;
   /** So many may be open: fewer after answers of "too many requests", and slowly more again after others. From 1 to the concurrency. */
   most: number;
 }
@@ -34,8 +40,10 @@ export interface FeederOptions {
   readonly queue: UrlQueue;
   /** Others work on the same list: it is not over before theirs is done. */
   readonly isShared: boolean;
-  /** The most that one host may have begun at once. */
+  /** The most that one host may have begun at once, and all hosts under way. */
   readonly concurrency: number;
+  /** Who would wait too long is given up: of each host, one waits at a time, so that nobody is given up for those before him on the list. Default false. */
+  readonly hasDeadlines?: boolean;
   /** Begins with a URL. A call of `started` follows for its first start, if there is one, and one of `ended`. */
   begin(url: string, lane: Lane): void;
   /** Prepares what was taken from the list, before any of it begins. Returns what is to be begun: all but what is under way here already. */
@@ -50,12 +58,15 @@ export interface FeederOptions {
  * Takes URLs from the list when their hosts have use for them.
  *
  * Every host has a lane of its own, with two URLs waiting in the limiter (16 while it starts them at once) and a few more taken from the list; all others
- * stay in the queue. So a host that is slow or told to wait holds two requests, and never those of another host. At most
- * 10,000 hosts have lanes at a time.
+ * stay in the queue. So a host that is slow or told to wait holds two requests, and never those of another host. One whose answers drag on
+ * leaves places to the others. At most 10,000 hosts have lanes at a time.
  */
 export class Feeder {
   readonly lanes = new Map<string, Lane>();
   readonly #chunks = new WeakMap<Lane, Chunk>();
+  /** Lanes that could begin more and leave places to others, the longest first. */
+  readonly #modest = new Set<Lane>();
+  #inFlight = 0;
   #cursor = "";
   /** When the keys were last walked through. */
   #endedMs = Number.NEGATIVE_INFINITY;
@@ -97,6 +108,19 @@ export class Feeder {
     const chunk = this.#chunk(lane);
     chunk.isFast = waitedMs < FAST_MS;
     this.#fill(lane);
+  }
+
+  /** A request for a URL of this lane is under way. */
+  sending(lane: Lane): void {
+    lane.inFlight += 1;
+    this.#inFlight += 1;
+  }
+
+  /** That request is over. */
+  sent(lane: Lane): void {
+    lane.inFlight -= 1;
+    this.#inFlight -= 1;
+    this.#fillModest();
   }
 
   /** A URL of this lane has ended. */
@@ -141,7 +165,15 @@ export class Feeder {
       this.#cursor = keys.length < KEYS_TOGETHER ? "" : keys[keys.length - 1];
       for (const key of keys) {
         if (this.#isStopped || this.lanes.has(key) || this.lanes.size >= MAX_LANES) continue;
-        const lane: Lane = { key, buffer: [], waiting: 0, open: 0, most: this.options.concurrency };
+        const lane: Lane = {
+          key,
+          buffer: [],
+          waiting: 0,
+          open: 0,
+          inFlight: 0,
+          calm: 0,
+          most: this.options.concurrency,
+        };
         this.lanes.set(key, lane);
         this.#fill(lane);
       }
@@ -154,9 +186,13 @@ export class Feeder {
     // Beginning a URL may start it at once, which comes back here.
     if (chunk.isFilling) return;
     chunk.isFilling = true;
-    const ahead = (): number => (chunk.isFast ? AHEAD_FAST : AHEAD_SLOW);
+    const ahead = (): number => (this.options.hasDeadlines === true ? 1 : chunk.isFast ? AHEAD_FAST : AHEAD_SLOW);
     const canBegin = (): boolean => !this.#isStopped && !this.#isHeld && lane.open < Math.floor(lane.most);
     while (lane.buffer.length > 0 && lane.waiting < ahead() && canBegin()) {
+      if (!this.#hasRoom(lane)) {
+        this.#modest.add(lane);
+        break;
+      }
       const url = lane.buffer.shift();
       if (url === undefined) break;
       lane.waiting += 1;
@@ -167,6 +203,22 @@ export class Feeder {
     if (this.#isStopped || chunk.isTaking || lane.buffer.length > chunk.size / 4) return;
     if (!chunk.isDry) void this.#take(lane, chunk);
     else if (lane.open === 0 && lane.buffer.length === 0) this.#drop(lane);
+  }
+
+  /** Whether a lane may begin one more and leave places to others. One that has nothing under way always may: it waits for its turn like all others. */
+  #hasRoom(lane: Lane): boolean {
+    const { inFlight, waiting } = lane;
+    const own = inFlight + waiting;
+    if (own === 0 || this.lanes.size === 1) return true;
+    return own < SHARE * (this.options.concurrency - this.#inFlight - waiting);
+  }
+
+  /** A place is free, or there are fewer hosts: one of those who left places to others may go on. */
+  #fillModest(): void {
+    const [lane] = this.#modest;
+    if (lane === undefined) return;
+    this.#modest.delete(lane);
+    this.#fill(lane);
   }
 
   async #take(lane: Lane, chunk: Chunk): Promise<void> {
@@ -189,6 +241,8 @@ export class Feeder {
 
   #drop(lane: Lane): void {
     this.lanes.delete(lane.key);
+    this.#modest.delete(lane);
+    this.#fillModest();
     if (this.lanes.size === 0 || this.#cursor !== "") this.#wake();
   }
 

@@ -1,4 +1,4 @@
-import type { Duration, PolicyInput } from "politely";
+import type { Duration, HostLimits, Limits, PolicyInput } from "politely";
 
 /** What `politely get` was asked to do. */
 export interface GetOptions {
@@ -13,7 +13,7 @@ export interface GetOptions {
   readonly list?: string;
   /** Requests of this process that may be in flight at once. Default 32. */
   readonly concurrency?: number;
-  /** Whether robots.txt is obeyed. Default true. */
+  /** Whether robots.txt is obeyed, unless the policy says that it is not. Default true. */
   readonly isRobots?: boolean;
   /** Default: that of the policy, else `politely`. */
   readonly userAgent?: string;
@@ -21,7 +21,7 @@ export interface GetOptions {
   readonly retry?: number;
   /** The longest one request may wait for its turn. Default: what the policy says. */
   readonly maxWait?: Duration;
-  /** The longest silence of a site, in milliseconds. Default 60 s. */
+  /** The longest silence of a site, in milliseconds; a body that comes slower than 10 bytes a second for as long counts as that. Default 60 s. */
   readonly timeoutMs?: number;
   /** The largest body that is kept. One that is larger is broken off, and its URL is refused. Default 1 GiB. */
   readonly maxBytes?: number;
@@ -36,19 +36,43 @@ export interface GetOptions {
 /** The scope that bounds how many requests of one process are in flight. */
 export const WORKER_SCOPE = "politely-get:";
 
+/** Every page may be sent as often as was asked for, however many of its host fail: their pace is bounded by limits, backoff and cooldown. */
+const UNBOUNDED = { share: 100, perMinute: 1_000_000 } as const;
+
 /** The policy that the limiter gets: what was written, and what the command line adds. */
 export function policyOf(options: GetOptions): PolicyInput {
   const { policy, concurrency = 32, isRobots = true, userAgent, retry } = options;
-  const { http = {}, scopes = {} } = policy;
-  const attempts = retry === undefined ? undefined : { ...http.retry, attempts: retry + 1 };
+  const { http = {}, scopes = {}, hosts = {}, default: others, global } = policy;
   return {
     ...policy,
-    scopes: { ...scopes, [`${WORKER_SCOPE}*`]: { concurrency } },
+    default: others === undefined ? undefined : withoutBound(others),
+    hosts: withoutBounds(hosts),
+    global: global === undefined ? undefined : withoutBound(global),
+    scopes: { ...withoutBounds(scopes), [`${WORKER_SCOPE}*`]: { concurrency } },
     http: {
       ...http,
       userAgent: userAgent ?? http.userAgent ?? "politely",
-      robots: isRobots ? (http.robots === undefined || http.robots === false ? true : http.robots) : false,
-      retry: attempts ?? http.retry ?? { attempts: 3 },
+      robots: isRobots ? (http.robots ?? true) : false,
+      retry: {
+        budget: UNBOUNDED,
+        ...http.retry,
+        attempts: retry === undefined ? (http.retry?.attempts ?? 3) : retry + 1,
+      },
     },
   };
+}
+
+/** Whether a URL that would wait too long is given up, by the command line or by the policy. */
+export function hasDeadlines({ policy, maxWait }: GetOptions): boolean {
+  const { default: others, hosts = {}, global } = policy;
+  return [{ maxWait }, others, global, ...Object.values(hosts)].some((limits) => limits?.maxWait !== undefined);
+}
+
+/** The list waits in the journal, and of each host no more than 16 URLs in the limiter: a bound on those would only make some of them fail. */
+function withoutBound<Given extends Limits>(limits: Given): Given {
+  return { ...limits, maxQueue: undefined };
+}
+
+function withoutBounds(entries: Readonly<Record<string, HostLimits>>): Record<string, HostLimits> {
+  return Object.fromEntries(Object.entries(entries).map(([name, limits]) => [name, withoutBound(limits)]));
 }

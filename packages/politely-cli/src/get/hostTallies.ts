@@ -11,8 +11,6 @@ const SECONDS = 6;
 export interface Tally {
   requests: number;
   throttled: number;
-  /** Answers that did not ask to be left alone. */
-  calm: number;
   failed: number;
   waitedMs: number;
   inFlight: number;
@@ -34,7 +32,6 @@ export class HostTallies {
       tally = {
         requests: 0,
         throttled: 0,
-        calm: 0,
         failed: 0,
         waitedMs: 0,
         inFlight: 0,

@@ -1,8 +1,10 @@
-import { inTransaction, type SqliteDatabase, type SqliteStatement } from "./sqlite.js";
+import { addColumn, inTransaction, type SqliteDatabase, type SqliteStatement } from "./sqlite.js";
 
 /** What is known of a page that was fetched before. */
 export interface KnownPage {
   readonly url: string;
+  /** Where it came from, which may be behind redirects; null in folders of earlier versions. */
+  readonly finalUrl: string | null;
   readonly etag: string | null;
   readonly lastModified: string | null;
   readonly file: string;
@@ -21,18 +23,19 @@ export class Journal {
     database.exec(`
       CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS pages (
-        url TEXT PRIMARY KEY, etag TEXT, last_modified TEXT, file TEXT NOT NULL, sha256 TEXT NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;
+        url TEXT PRIMARY KEY, final_url TEXT, etag TEXT, last_modified TEXT, file TEXT NOT NULL, sha256 TEXT NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;
     `);
+    addColumn(database, "pages", { name: "final_url", type: "TEXT" });
     const field = (name: string): string => `json_extract(value, '$.${name}')`;
     this.#readMeta = database.prepare("SELECT value FROM meta WHERE name = ?");
     this.#writeMeta = database.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)");
     this.#readPages = database.prepare(
-      `SELECT url, etag, last_modified AS lastModified, file, sha256, bytes FROM pages
+      `SELECT url, final_url AS finalUrl, etag, last_modified AS lastModified, file, sha256, bytes FROM pages
        WHERE url IN (SELECT value FROM json_each(?))`,
     );
     this.#writePages = database.prepare(
-      `INSERT OR REPLACE INTO pages (url, etag, last_modified, file, sha256, bytes)
-       SELECT ${["url", "etag", "lastModified", "file", "sha256", "bytes"].map(field).join(", ")} FROM json_each(?)`,
+      `INSERT OR REPLACE INTO pages (url, final_url, etag, last_modified, file, sha256, bytes)
+       SELECT ${["url", "finalUrl", "etag", "lastModified", "file", "sha256", "bytes"].map(field).join(", ")} FROM json_each(?)`,
     );
   }
 
@@ -40,6 +43,17 @@ export class Journal {
   get indexBytes(): number {
     const { value } = (this.#readMeta.get("indexBytes") ?? { value: 0 }) as { readonly value: number };
     return value;
+  }
+
+  /** What has to be added to the store's instants to have the wall clock's, in milliseconds; undefined before anybody has measured it. */
+  get storeToWallMs(): number | undefined {
+    const row = this.#readMeta.get("storeToWallUs") as { readonly value: number } | undefined;
+    return row === undefined ? undefined : row.value / 1000;
+  }
+
+  /** Keeps it for the runs to come, to the microsecond. */
+  set storeToWallMs(ms: number) {
+    this.#writeMeta.run("storeToWallUs", Math.round(ms * 1000));
   }
 
   /** Writes down how much of the index is accounted for, and what the pages are that came with it. */

@@ -6,7 +6,9 @@ import type { KnownPage } from "./journal.js";
 import type { PageAnswer } from "./pageHandler.js";
 import { isThrottled } from "./throttled.js";
 
-const MAX_EARLIER = 40;
+/** Enough for 100 repetitions with nine redirects each. */
+const MAX_EARLIER = 1_000;
+const NO_CONDITIONS = {};
 
 /** One request for a page. */
 export interface PageStart {
@@ -25,6 +27,8 @@ export class Page {
   /** How often it was begun once more because its site wanted to be left alone. */
   repeats = 0;
   status: number | undefined = undefined;
+  /** Whether its last answer asked to be left alone. */
+  isThrottled = false;
   #saving: Promise<SavedBody> | undefined = undefined;
   #saved: SavedBody | undefined = undefined;
   #headers: IncomingHttpHeaders = {};
@@ -40,7 +44,7 @@ export class Page {
     readonly key: string,
     /** What it was when it was fetched before. */
     readonly known: KnownPage | undefined,
-    /** Answers of its host before it was begun that did not ask to be left alone. */
+    /** `calm` of its lane when it was begun. */
     readonly calmBefore: number,
   ) {}
 
@@ -49,9 +53,19 @@ export class Page {
     return this.#last?.url ?? this.url;
   }
 
-  /** Whether its last answer asked to be left alone: 429 and the like, and 503 with Retry-After. */
-  get isThrottled(): boolean {
-    return isThrottled(this.status ?? 0, this.#headers);
+  /** Whether its last answer says that it is what it was, and was asked for that. */
+  get isUnchanged(): boolean {
+    return this.status === 304 && Object.keys(this.conditionsAt(this.lastUrl)).length > 0;
+  }
+
+  /** Headers for a request that goes to `url`: what came from there before is wanted only if it has changed. What a redirect leads to now may be another page. */
+  conditionsAt(url: string): Readonly<Record<string, string>> {
+    const { finalUrl, etag, lastModified } = this.known ?? {};
+    if (finalUrl !== url) return NO_CONDITIONS;
+    return {
+      ...(typeof etag === "string" ? { "if-none-match": etag } : {}),
+      ...(typeof lastModified === "string" ? { "if-modified-since": lastModified } : {}),
+    };
   }
 
   /** How long it has waited for a request that begins at `beganMs`. */
@@ -68,6 +82,7 @@ export class Page {
     this.#last = start;
     this.#headers = {};
     this.status = undefined;
+    this.isThrottled = false;
     this.#saving = undefined;
     return start;
   }
@@ -75,6 +90,8 @@ export class Page {
   /** It was answered, and its body has arrived, or is about to where nobody needs it. */
   answered(start: PageStart, { status, headers, saved, rest }: PageAnswer): void {
     this.status = status;
+    // Once: a date in it is of this moment.
+    this.isThrottled = isThrottled(status, headers);
     this.#headers = headers;
     this.#saving = saved;
     this.#rest = rest;

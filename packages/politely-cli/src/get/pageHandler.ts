@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "undici/types/header.js";
 import { bytesText } from "../view/amounts.js";
 import type { BodyFiles, SavedBody } from "./bodyFiles.js";
 import type { LargeFile } from "./largeFile.js";
-import { tooLarge } from "./verdict.js";
+import { tooLarge, tooSlow } from "./verdict.js";
 
 /** Bodies up to this size are held in memory and written in one go. */
 const SMALL_BYTES = 65_536;
@@ -11,6 +11,9 @@ const SMALL_BYTES = 65_536;
 const MAX_BEHIND = 262_144;
 /** Of a body that is not kept, so much is read to keep its connection. */
 const MAX_UNKEPT = 131_072;
+
+/** A body that comes slower than this for as long as a site may be silent counts as silence, in bytes a second. */
+const LEAST_PACE = 10;
 
 /** What a request for a page came to. */
 export interface PageAnswer {
@@ -26,6 +29,8 @@ export interface PageAnswer {
 export interface PageRules {
   /** A body that is larger is broken off. */
   readonly maxBytes: number;
+  /** The longest silence of a site. */
+  readonly timeoutMs: number;
   /** Whether an answer holds its host, so that it had better be known at its headers. */
   readonly isHolding: (status: number, headers: IncomingHttpHeaders) => boolean;
 }
@@ -50,6 +55,9 @@ export class PageHandler implements Dispatcher.DispatchHandler {
   #bytes = 0;
   #isKept = false;
   #isOver = false;
+  /** From when on its pace is measured, and what has arrived since. */
+  #pacedFromMs = performance.now();
+  #pacedBytes = 0;
   /** Bytes that were taken over for the disk and are not there yet. */
   #behind = 0;
   #restIsOver: () => void = () => undefined;
@@ -71,6 +79,7 @@ export class PageHandler implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
+    this.#startPace();
     this.#isKept = status < 300;
     const { maxBytes, isHolding } = this.rules;
     if (this.#isKept) {
@@ -85,6 +94,10 @@ export class PageHandler implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
     this.#bytes += piece.length;
+    if (this.#isCrawling(piece.length)) {
+      controller.abort(tooSlow(`its body comes slower than ${LEAST_PACE} bytes a second`));
+      return;
+    }
     if (!this.#isKept) {
       if (this.#bytes > MAX_UNKEPT) {
         this.#resolve(undefined);
@@ -116,6 +129,21 @@ export class PageHandler implements Dispatcher.DispatchHandler {
     this.end.reject(error);
   }
 
+  /** Whether what has come for as long as the site may be silent is next to nothing. Undici's own timer hears of any byte. */
+  #isCrawling(bytes: number): boolean {
+    this.#pacedBytes += bytes;
+    const tookMs = performance.now() - this.#pacedFromMs;
+    if (tookMs < this.rules.timeoutMs) return false;
+    const isCrawling = this.#pacedBytes * 1_000 < LEAST_PACE * tookMs;
+    this.#startPace();
+    return isCrawling;
+  }
+
+  #startPace(): void {
+    this.#pacedFromMs = performance.now();
+    this.#pacedBytes = 0;
+  }
+
   #tooLarge(): Error {
     return tooLarge(`its body is larger than --max-size, ${bytesText(this.rules.maxBytes)}`);
   }
@@ -140,7 +168,10 @@ export class PageHandler implements Dispatcher.DispatchHandler {
     const write = async (): Promise<void> => {
       await (await large).write(pieces);
       this.#behind -= bytes;
-      if (this.#behind <= MAX_BEHIND && controller.paused) controller.resume();
+      if (this.#behind > MAX_BEHIND || !controller.paused) return;
+      // It was this machine that was slow.
+      this.#startPace();
+      controller.resume();
     };
     this.#writing = this.#writing.then(write);
     this.#writing.catch((error: Error) => {

@@ -118,8 +118,8 @@ export function finishedOf({ url, key, outcome }: IndexLine): FinishedUrl {
 }
 
 /** What is worth knowing when the page is asked for again. */
-function pageOf({ url, outcome, headers, file, sha256, bytes }: IndexLine): readonly KnownPage[] {
+function pageOf({ url, finalUrl, outcome, headers, file, sha256, bytes }: IndexLine): readonly KnownPage[] {
   const { etag = null, "last-modified": lastModified = null } = headers;
   if (outcome !== "fetched" || file === undefined || sha256 === undefined) return [];
-  return [{ url, etag, lastModified, file, sha256, bytes }];
+  return [{ url, finalUrl, etag, lastModified, file, sha256, bytes }];
 }

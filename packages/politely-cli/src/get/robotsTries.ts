@@ -1,4 +1,5 @@
-import { causeText } from "./verdict.js";
+import { isThrottled } from "./throttled.js";
+import { causeText, unreachable } from "./verdict.js";
 
 /** A site is asked for its robots.txt once, and so many times more at most: then the limiter gives it up. */
 const MAX_TRIES = 4;
@@ -42,23 +43,26 @@ export class RobotsTries {
     }
     this.#failures.delete(origin);
     if (ended.response !== undefined) return ended.response;
-    throw new Error(ended.trouble, { cause: ended.error });
+    throw unreachable(ended.trouble);
   }
 }
 
 type Ending =
   | { readonly trouble?: undefined; readonly response: Response }
-  | { readonly trouble: string; readonly response?: Response; readonly error?: unknown };
+  | { readonly trouble: string; readonly response?: Response };
 
 async function outcomeOf(send: () => Promise<Response>): Promise<Ending> {
   try {
     const response = await readSome(await send());
     const { status } = response;
-    const isPassing = status >= 500 && status !== 509 && status !== 529;
+    const isPassing = status >= 500 && !isThrottled(status, response.headers);
     const isTold = response.headers.get("retry-after") !== null;
     return isPassing && !isTold ? { trouble: `it answered ${status}`, response } : { response };
   } catch (error) {
-    return { trouble: causeText(error), error };
+    const trouble = causeText(error);
+    // Broken off by us: that says nothing about the site.
+    if (/\(UND_ERR_(DESTROYED|CLOSED|ABORTED)\)$/.test(trouble)) throw error;
+    return { trouble };
   }
 }
 

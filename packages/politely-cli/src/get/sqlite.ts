@@ -82,6 +82,23 @@ export function inTransaction<Result>(database: SqliteDatabase, work: () => Resu
   }
 }
 
+/** Adds a column that tables of earlier versions lack. */
+export function addColumn(database: SqliteDatabase, table: string, { name, type }: SqliteColumn): void {
+  const isThere = (): boolean =>
+    database.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = ?").get(table, name) !== undefined;
+  if (isThere()) return;
+  inTransaction(database, () => {
+    // Another process may have added it since.
+    if (!isThere()) database.exec(`ALTER TABLE ${table} ADD COLUMN ${name} ${type}`);
+  });
+}
+
+/** A column of a table. */
+export interface SqliteColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
 const GIVE_UP_MS = 15_000;
 const LONGEST_PAUSE_MS = 10;
 

@@ -49,7 +49,11 @@ export class Transport {
 
   constructor(readonly options: TransportOptions) {
     const { timeoutMs } = options;
-    this.#agent = new Agent({ connect: { timeout: CONNECT_MS }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
+    this.#agent = new Agent({
+      connect: { timeout: Math.min(CONNECT_MS, timeoutMs) },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
   }
 
   /** For `politely(policy, { fetch })`. */
@@ -81,7 +85,7 @@ export class Transport {
     const { listener } = this.options;
     const start = page.started(url, listener.sending(url, page));
     try {
-      const answer = await this.#dispatch(url, recordOf(init.headers), page);
+      const answer = await this.#dispatch(url, { ...recordOf(init.headers), ...page.conditionsAt(url) }, page);
       page.answered(start, answer);
       const rest = answer.rest?.then(() => page.ended(start));
       return new Answer(answer.status, answer.headers, rest) as unknown as Response;
@@ -96,13 +100,13 @@ export class Transport {
     const whole = hash < 0 ? url : url.slice(0, hash);
     // After the two slashes of the scheme. The limiter gives URLs in their normal form: a path is always there.
     const slash = whole.indexOf("/", whole.indexOf("//") + 2);
-    const { files, maxBytes } = this.options;
+    const { files, maxBytes, timeoutMs } = this.options;
     const isHolding = (status: number, fields: IncomingHttpHeaders): boolean =>
       this.options.isHolding(url, status, fields);
     return new Promise((resolve, reject) => {
       this.#agent.dispatch(
         { origin: whole.slice(0, slash), path: whole.slice(slash), method: "GET", headers },
-        new PageHandler(page.url, files, { resolve, reject }, { maxBytes, isHolding }),
+        new PageHandler(page.url, files, { resolve, reject }, { maxBytes, timeoutMs, isHolding }),
       );
     });
   }

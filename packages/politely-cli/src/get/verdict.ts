@@ -1,4 +1,5 @@
 import { DeadlineError, PolitelyError, RobotsError } from "politely";
+import { durationText } from "../words.js";
 import type { Outcome } from "./indexLine.js";
 
 /** How a URL ended, and what to say of it. */
@@ -10,14 +11,24 @@ export interface Verdict {
 /** A redirect that cannot be followed. */
 const REDIRECT = "POLITELY_REDIRECT";
 const TOO_LARGE = "UND_ERR_RES_EXCEEDED_MAX_SIZE";
+const UNREACHABLE = "fetch failed: ";
+const TOO_SLOW = "UND_ERR_BODY_TIMEOUT";
 /** Statuses that may be different next time. */
-const PASSING: readonly number[] = [408, 418, 420, 421, 425, 429];
+const PASSING: readonly number[] = [408, 421, 425];
 
-/** What an answer means for the list. `hasFile` tells whether there is a file that a "not modified" speaks of. */
-export function verdictOfStatus(status: number, hasFile: boolean): Verdict {
+/** What is to be known of an answer beside its status. */
+export interface AnswerFacts {
+  /** It says that the file from before is still right, and was asked for that. */
+  readonly isUnchanged: boolean;
+  /** It asks to be left alone. */
+  readonly isThrottled: boolean;
+}
+
+/** What an answer means for the list. */
+export function verdictOfStatus(status: number, { isUnchanged, isThrottled }: AnswerFacts): Verdict {
   if (status >= 200 && status < 300) return { outcome: "fetched" };
-  if (status === 304 && hasFile) return { outcome: "unchanged" };
-  const isPassing = PASSING.includes(status) || (status >= 500 && status !== 501 && status !== 505);
+  if (isUnchanged) return { outcome: "unchanged" };
+  const isPassing = isThrottled || PASSING.includes(status) || (status >= 500 && status !== 501 && status !== 505);
   return { outcome: isPassing ? "failed" : "refused", error: `status ${status}` };
 }
 
@@ -25,7 +36,12 @@ export function verdictOfStatus(status: number, hasFile: boolean): Verdict {
 export function verdictOfError(error: unknown): Verdict {
   if (error instanceof RobotsError) return verdictOfRobots(error.reason);
   if (error instanceof DeadlineError) {
-    return { outcome: "failed", error: `would have to wait longer than --max-wait: ${error.reason}` };
+    const reason = error.reason.replace(/, [^,]* to go$/, "");
+    const waitText = durationText(error.waitMs);
+    return {
+      outcome: "failed",
+      error: `would have to wait longer than --max-wait, at least ${waitText} more: ${reason}`,
+    };
   }
   if (error instanceof PolitelyError) return { outcome: "failed", error: error.message };
   const { code, message } = causeOf(error);
@@ -44,10 +60,23 @@ export function tooLarge(message: string): Error {
   return Object.assign(new Error(message), { code: TOO_LARGE });
 }
 
+/** A body that comes so slowly that it might as well not. It has the code of undici's own, so that the site counts as silent. */
+export function tooSlow(message: string): Error {
+  return Object.assign(new Error(message), { code: TOO_SLOW });
+}
+
+/** The platform's words for a network that failed, and why: the limiter would name a cause by its code alone. */
+export function unreachable(trouble: string): Error {
+  return new TypeError(`${UNREACHABLE}${trouble}`);
+}
+
 function verdictOfRobots(reason: string): Verdict {
   // When it is asked for again matters to those who go on.
-  const [, trouble] = /^it could not be had \((.*)\), and is asked for again in \d+ s$/s.exec(reason) ?? [];
-  if (trouble !== undefined) return { outcome: "failed", error: `robots.txt could not be had: ${trouble}` };
+  const [, trouble] = /^it could not be had \((.*)\), and is asked for again /s.exec(reason) ?? [];
+  if (trouble !== undefined) {
+    const words = trouble.startsWith(UNREACHABLE) ? trouble.slice(UNREACHABLE.length) : trouble;
+    return { outcome: "failed", error: `robots.txt could not be had: ${words}` };
+  }
   const isForbidden = !/^it (could not|answered)/.test(reason);
   return { outcome: isForbidden ? "refused" : "failed", error: `robots.txt: ${reason}` };
 }

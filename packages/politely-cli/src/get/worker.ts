@@ -7,7 +7,7 @@ import type { Io } from "../io.js";
 import { countText } from "../words.js";
 import { Feeder, type Lane } from "./feeder.js";
 import type { Folder } from "./folder.js";
-import { type GetOptions, policyOf, WORKER_SCOPE } from "./getOptions.js";
+import { type GetOptions, hasDeadlines, policyOf, WORKER_SCOPE } from "./getOptions.js";
 import { Grants, type GrantTimes } from "./grants.js";
 import { HostTallies } from "./hostTallies.js";
 import type { IndexLine } from "./indexLine.js";
@@ -52,7 +52,7 @@ export class Worker {
   readonly #feeder: Feeder;
   readonly #recorder: Recorder;
   readonly #transport: Transport;
-  readonly #grants = new Grants();
+  readonly #grants: Grants;
   readonly #tallies = new HostTallies();
   readonly #progress: Progress;
   /** URLs that were fetched before, and are about to be asked for. */
@@ -77,6 +77,7 @@ export class Worker {
   constructor(readonly parts: WorkerParts) {
     const { folder, shared, keys, options, io, name, isShared } = parts;
     const { index, journal, files } = folder;
+    this.#grants = new Grants(journal);
     const { concurrency = 32, timeoutMs = 60_000, maxBytes = MAX_BYTES, maxWait } = options;
     const policy = policyOf(options);
     this.#repeats = (policy.http?.retry?.attempts ?? 1) - 1;
@@ -108,6 +109,7 @@ export class Worker {
       queue: shared.queue,
       isShared,
       concurrency,
+      hasDeadlines: hasDeadlines(options),
       begin: (url, lane) => this.#begin(url, lane),
       taken: (urls) => this.#taken(urls),
       settled: () => this.#settled(),
@@ -180,7 +182,7 @@ export class Worker {
     const page = this.#pageOf(url, lane);
     const verdict = await this.#ask(page);
     if (page.isWaiting) lane.waiting -= 1;
-    if (verdict !== undefined && this.#isBegunAgain(page)) {
+    if (verdict !== undefined && this.#isBegunAgain(page, lane)) {
       page.repeats += 1;
       page.isWaiting = true;
       this.#again.set(url, page);
@@ -188,6 +190,7 @@ export class Worker {
       this.#feeder.ended(lane);
       return;
     }
+    if (page.status !== undefined && !page.isThrottled) lane.calm += 1;
     // The next request need not wait for the disk, unless that is far behind.
     this.#unsaved += 1;
     const isBehind = this.#unsaved > MAX_UNSAVED;
@@ -206,7 +209,7 @@ export class Worker {
   #pageOf(url: string, lane: Lane): Page {
     const begun = this.#again.get(url);
     this.#again.delete(url);
-    const page = begun ?? new Page(url, lane.key, this.#known.get(url), this.#tallies.of(lane.key).calm);
+    const page = begun ?? new Page(url, lane.key, this.#known.get(url), lane.calm);
     this.#known.delete(url);
     this.#lanes.set(page, lane);
     return page;
@@ -215,18 +218,22 @@ export class Worker {
   async #ask(page: Page): Promise<Verdict | undefined> {
     try {
       const { status } = await this.#limiter.fetch(page.url, this.#initOf(page));
-      return verdictOfStatus(status, page.known !== undefined);
+      return verdictOfStatus(status, page);
     } catch (error) {
       return this.#judge(error);
     }
   }
 
-  /** Whether a page is asked for once more because its site only wanted to be left alone for a while: one that answers others gets to it, too. */
-  #isBegunAgain(page: Page): boolean {
+  /**
+   * Whether a page that the limiter has given up is begun once more, because its site only wanted to be left alone for a while: one that
+   * answers others gets to it, too. Each of those counts once, so that this ends with the list.
+   */
+  #isBegunAgain(page: Page, lane: Lane): boolean {
     if (!page.isThrottled || this.#repeats === 0) return false;
     // Where nothing is limited, nobody would hold it back until then.
     if (!this.parts.keys.words(this.parts.keys.keyOf(page.lastUrl)).isLimited) return false;
-    return page.repeats < this.#repeats + this.#tallies.of(page.key).calm - page.calmBefore;
+    // Who is stopped while he waits to ask again has not had all his tries: he is left.
+    return this.#progress.isStopping || page.repeats < lane.calm - page.calmBefore;
   }
 
   /** What a failure means; undefined when the URL is to be handed out again. */
@@ -240,14 +247,7 @@ export class Worker {
   }
 
   #initOf(page: Page): PageInit {
-    const { known } = page;
-    const { etag, lastModified } = known ?? {};
-    const headers = {
-      ...(typeof etag === "string" ? { "if-none-match": etag } : {}),
-      ...(typeof lastModified === "string" ? { "if-modified-since": lastModified } : {}),
-    };
-    const isConditional = known !== undefined && Object.keys(headers).length > 0;
-    return { [PAGE]: page, politely: this.#init, ...(isConditional ? { headers } : {}) } as PageInit;
+    return { [PAGE]: page, politely: this.#init } as PageInit;
   }
 
   /** Looks up what is known of URLs that were just taken from the list. A file that is gone, or not as long as it was, is fetched anew. */
@@ -273,10 +273,12 @@ export class Worker {
     this.#progress.inFlight += 1;
     if (page === undefined) return granted;
     this.parts.observer.started(key, url, waitedMs);
+    const lane = this.#lanes.get(page);
+    if (lane === undefined) return granted;
+    this.#feeder.sending(lane);
     if (page.isWaiting) {
       page.isWaiting = false;
-      const lane = this.#lanes.get(page);
-      if (lane !== undefined) this.#feeder.started(lane, waitedMs);
+      this.#feeder.started(lane, waitedMs);
     }
     return granted;
   }
@@ -285,11 +287,12 @@ export class Worker {
     this.#progress.inFlight -= 1;
     const tally = this.#tallies.of(this.parts.keys.keyOf(url));
     tally.inFlight -= 1;
-    if (page?.status === undefined) return;
+    if (page === undefined) return;
     if (page.isThrottled) tally.throttled += 1;
-    else tally.calm += 1;
     const lane = this.#lanes.get(page);
-    if (lane !== undefined) this.#feeder.answered(lane, page.isThrottled);
+    if (lane === undefined) return;
+    if (page.status !== undefined) this.#feeder.answered(lane, page.isThrottled);
+    this.#feeder.sent(lane);
   }
 
   #written(lines: readonly IndexLine[]): void {

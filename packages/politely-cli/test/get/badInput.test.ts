@@ -16,7 +16,7 @@ it("names the line of what is no URL, and has begun nothing", async () => {
   const { error } = await run(place, ["list.txt"]);
   expect(error).toBeInstanceOf(UsageError);
   expect(error?.message).toBe(
-    'list.txt:17: "htp:/what is this" is not a URL. Write one such as https://example.com/page.',
+    'list.txt:17: "htp:/what is this" is not a URL of http or https. Write one such as https://example.com/page.',
   );
   expect(site.seen).toHaveLength(0);
   expect(existsSync(join(place.path, "out"))).toBe(false);

@@ -50,6 +50,18 @@ it("takes up in a file of its own what a killed process had out, and leaves URLs
   database.close();
 });
 
+it("counts a URL under the key that the policy of the last run gives it", async () => {
+  const database = openSqlite(":memory:");
+  const options = { name: "default", worker: "w", leaseMs: 1_000, isOwn: true };
+  for (const key of ["a", "a:8080"]) {
+    const queue = sqliteQueue(database, options);
+    await queue.add([{ url: "https://a/1", key }]);
+    await queue.begin({ again: "if-finished" });
+    expect(await queue.keys("", 9)).toEqual([key]);
+  }
+  database.close();
+});
+
 it("takes a worker for dead whose lease ends later than any lease of its own could: the machine was started again", async () => {
   const database = openSqlite(":memory:");
   const [before, after] = ["before", "after"].map((worker) =>

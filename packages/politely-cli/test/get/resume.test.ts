@@ -92,3 +92,22 @@ it("stops at once at the second Ctrl-C, and goes on with the same command", asyn
   expect((await startGet(place.path, args).ended).code).toBe(0);
   expect(Object.fromEntries(site.counts())).toMatchObject({ "/p/3.html": 2, "/p/4.html": 1 });
 });
+
+it("writes down starts that keep their gap to the microsecond, also across runs that were broken off", async () => {
+  using place = new Place();
+  await using site = await startSite();
+  place.file("list.txt", pages(site, 12).join("\n"));
+  const policy = { hosts: { "127.0.0.1": { minDelay: "200ms" } } } as const;
+  place.file("politely.json", JSON.stringify(policy));
+  const args = ["list.txt", "-o", "out", "--no-robots"];
+  for (const asked of [3, 6, 9]) {
+    const broken = startGet(place.path, args);
+    await site.until(asked);
+    broken.child.kill("SIGINT");
+    await broken.ended;
+  }
+  expect((await startGet(place.path, args).ended).code).toBe(0);
+  const lines = place.index().map(({ url, startedAtMs = Number.NaN }) => ({ url, startedAtMs }));
+  expect(lines).toHaveLength(12);
+  expect(auditTrace(lines, policy).keys.flatMap(({ violations }) => violations)).toEqual([]);
+});

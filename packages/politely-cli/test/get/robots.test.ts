@@ -86,3 +86,23 @@ it("leaves robots.txt be when it is stopped meanwhile", async () => {
   expect(error?.message).toBe("3 of 3 left; run the same command again to go on.");
   expect(performance.now() - begunMs).toBeLessThan(900);
 });
+
+for (const [where, robots, isRobots, asked] of [
+  ["not where the policy says that it need not be asked for", false, true, 0],
+  ["where the policy says nothing of it", undefined, true, 1],
+  ["never with --no-robots, whatever the policy says", true, false, 0],
+] as const) {
+  it(`asks for robots.txt ${where}`, async () => {
+    using place = new Place();
+    let count = 0;
+    await using site = await startSite({
+      answer(request) {
+        if (request.url === "/robots.txt") count += 1;
+        return false;
+      },
+    });
+    const given = { ...policy, http: robots === undefined ? {} : { robots } };
+    await run(place, pages(site, 1), { isRobots, policy: given });
+    expect(count).toBe(asked);
+  });
+}

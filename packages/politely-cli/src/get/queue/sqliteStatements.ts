@@ -1,4 +1,4 @@
-import { inTransaction, type SqliteDatabase, type SqliteStatement } from "../sqlite.js";
+import { addColumn, type SqliteDatabase, type SqliteStatement } from "../sqlite.js";
 
 /** Everything a queue in SQLite does. The numbers are those of `state` in urlQueue.ts. Lists of things are JSON arrays. */
 export interface SqliteStatements {
@@ -64,14 +64,14 @@ const COUNTS = ["total", "waiting", "fetched", "refused", "failed"];
 /** Creates the tables where they are missing, and prepares what is done with them. */
 export function prepareSqlite(database: SqliteDatabase): SqliteStatements {
   database.exec(TABLES);
-  addColumns(database);
+  for (const [table, name, type] of ADDED) addColumn(database, table, { name, type });
   const field = (name: string): string => `json_extract(value, '$.${name}')`;
   const among = "IN (SELECT value FROM json_each(?))";
   const sql = {
     lastRun: "SELECT max(run) AS run FROM get_urls WHERE list = ?",
     add: `INSERT INTO get_urls (list, run, url, key, round)
       SELECT ?1, ?2, json_extract(value, '$[0]'), json_extract(value, '$[1]'), ${ROUND} FROM json_each(?3) WHERE true
-      ON CONFLICT (list, url) DO UPDATE SET run = excluded.run WHERE run <> excluded.run`,
+      ON CONFLICT (list, url) DO UPDATE SET run = excluded.run, key = excluded.key WHERE run <> excluded.run`,
     newByKey: `SELECT key, count(*) AS count FROM (
         SELECT DISTINCT json_extract(value, '$[0]') AS url, json_extract(value, '$[1]') AS key FROM json_each(?2)) AS given
       WHERE NOT EXISTS (SELECT 1 FROM get_urls WHERE list = ?1 AND get_urls.url = given.url) GROUP BY key`,
@@ -112,16 +112,4 @@ export function prepareSqlite(database: SqliteDatabase): SqliteStatements {
   return Object.fromEntries(
     Object.entries(sql).map(([name, text]) => [name, database.prepare(text)]),
   ) as unknown as SqliteStatements;
-}
-
-function addColumns(database: SqliteDatabase): void {
-  for (const [table, column, type] of ADDED) {
-    const isThere = (): boolean =>
-      database.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = ?").get(table, column) !== undefined;
-    if (isThere()) continue;
-    inTransaction(database, () => {
-      // Another process may have added it since.
-      if (!isThere()) database.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
-    });
-  }
 }
