@@ -21,7 +21,8 @@ export function connectHttp(limiter: LocalLimiter, { clock, random, send }: Http
     http: () => limiter.http(),
     enter: (target, options) => limiter.enter(target, options),
     keyOf: (target) => limiter.keyOf(target),
-    isCooling: (target) => limiter.explain(target).causes.some((cause) => cause.limit === "cooldown"),
+    coolingMs: (target) =>
+      Math.max(0, ...limiter.explain(target).causes.map(({ limit, waitMs }) => (limit === "cooldown" ? waitMs : 0))),
     contactWantedBy: (key) => limiter.contactWantedBy(key),
     slowByRobots: (target, slowdown) => limiter.slowByRobots(target, slowdown),
     tell: (event) => limiter.tell(event),

@@ -13,6 +13,21 @@ export interface Errand {
   /** The User-Agent it brings along, asked only when it matters. */
   readonly ownAgent?: () => string | null | undefined;
   readonly options?: FetchOptions | undefined;
+  /** What it goes through instead of the platform's own connections, as undici has it; its robots.txt is asked for the same way. */
+  readonly dispatcher?: unknown;
+}
+
+/** A request that was admitted and is being sent. */
+interface Admitted {
+  readonly url: string;
+  /** Undefined once a dispatcher has taken it over, or it is answered. */
+  flight: Flight | undefined;
+}
+
+/** Tells a dispatcher on whose behalf it is called, however many promises lie between. Node's `AsyncLocalStorage` fits. */
+export interface Relay {
+  run<Value>(admitted: Admitted, send: () => Value): Value;
+  getStore(): Admitted | undefined;
 }
 
 /** Stands between a site's robots.txt and the requests. */
@@ -37,11 +52,9 @@ export class Exchange {
   readonly retrier: Retrier;
   /** Set once there is somebody who can fetch a robots.txt. */
   gate: Gate | undefined = undefined;
-  /** A dispatcher is paced by the same limiter. */
-  isIntercepted = false;
+  /** Set once a dispatcher is paced by the same limiter. */
+  relay: Relay | undefined = undefined;
   readonly #underway = new Underway();
-  /** By URL, a mark for each request that is being sent, was admitted here, and has reached no dispatcher yet. */
-  readonly #own = new Map<string, object[]>();
 
   constructor(readonly pacer: Pacer) {
     this.identity = new Identity(pacer);
@@ -91,33 +104,39 @@ export class Exchange {
    *
    * Where that goes through a dispatcher which the same limiter paces, the request must not wait a second time, for itself.
    */
-  sendOwn<Value>(url: string, send: () => Promise<Value>): Promise<Value> {
-    return this.isIntercepted ? this.#sendMarked(url, send) : send();
+  sendOwn<Value>(url: string, flight: Flight, send: () => Promise<Value>): Promise<Value> {
+    return this.relay === undefined ? send() : this.#sendRelayed(this.relay, { url, flight }, send);
   }
 
-  async #sendMarked<Value>(url: string, send: () => Promise<Value>): Promise<Value> {
-    const name = withoutFragment(url);
-    const mark = {};
-    this.#own.set(name, [...(this.#own.get(name) ?? []), mark]);
+  async #sendRelayed<Value>(relay: Relay, admitted: Admitted, send: () => Promise<Value>): Promise<Value> {
     try {
-      return await send();
+      return await relay.run(admitted, send);
     } finally {
-      this.#keepOwn(name, (each) => each !== mark);
+      // Whatever else is begun on its behalf is a request of its own.
+      admitted.flight = undefined;
     }
   }
 
-  /** Whether a request that a dispatcher is given has been admitted here before; if so, the next one to the same URL has not. */
-  takeOwn(url: string): boolean {
-    const oldest = this.#own.get(url)?.[0];
-    if (oldest === undefined) return false;
-    this.#keepOwn(url, (each) => each !== oldest);
-    return true;
+  /**
+   * The flight of the request that a dispatcher is given, if that was admitted here before: the first one of its key that is
+   * dispatched on its behalf. What repeats or redirects it below `fetch` has to be admitted by itself.
+   */
+  takeOwn(url: string): Flight | undefined {
+    const admitted = this.relay?.getStore();
+    const flight = admitted?.flight;
+    if (admitted === undefined || flight === undefined || flight.isOver) return undefined;
+    if (!this.#isOneKey(url, admitted.url)) return undefined;
+    admitted.flight = undefined;
+    return flight.lend();
   }
 
-  #keepOwn(url: string, isKept: (mark: object) => boolean): void {
-    const kept = (this.#own.get(url) ?? []).filter(isKept);
-    if (kept.length > 0) this.#own.set(url, kept);
-    else this.#own.delete(url);
+  #isOneKey(url: string, other: string): boolean {
+    try {
+      return url === other || this.pacer.keyOf(url) === this.pacer.keyOf(other);
+    } catch {
+      // What is no target is refused when it is to be admitted.
+      return false;
+    }
   }
 
   /** The same without a look at robots.txt. */
@@ -165,10 +184,4 @@ export function exchangeOf(limiter: unknown, who: string): Exchange {
   const exchange = typeof limiter === "object" && limiter !== null ? exchanges.get(limiter) : undefined;
   if (exchange !== undefined) return exchange;
   throw new TypeError(`${who} needs a limiter made by politely() or limit(); got ${String(limiter)}.`);
-}
-
-function withoutFragment(url: string): string {
-  const parsed = new URL(url);
-  parsed.hash = "";
-  return parsed.href;
 }

@@ -36,6 +36,10 @@ const OWN_CODES: ReadonlySet<string> = new Set([
   "UND_ERR_RES_EXCEEDED_MAX_SIZE",
 ]);
 
+/** What the platform says of arguments that it does not take. Words that an answer can also be the reason of are not among them. */
+const ARGUMENT_WORDS =
+  /^Request(?: constructor|Init):|valid HTTP method|HTTP method is unsupported|Request (?:with GET\/HEAD method )?cannot have (?:a )?body|cannot be constructed from a URL|invalid header (?:name|value)|'Request': member/;
+
 /** Node's fetch has no code for these. The request never left. */
 const UNSENT_WORDS: ReadonlySet<unknown> = new Set([
   "bad port",
@@ -55,16 +59,18 @@ const OWN_WORDS: ReadonlySet<unknown> = new Set([
 
 /** Browsers say no more than this of a network that failed. */
 const NETWORK_WORDS = /fetch failed|failed to fetch|load failed|networkerror|network error|terminated/i;
+/** Deno and workers say this. */
+const CONNECTION_WORDS = /error sending request|error reading a body|connection (?:closed|reset|refused|lost)/i;
 
 /**
  * What a failed request says about its site: no answer in time, trouble on the way, or nothing since it was never sent.
  *
  * Undefined, which is neutral, when the caller gave up, when the answer is one that the program cannot take (a redirect that
- * may not be followed, say), and when nobody can tell. A caller's own `AbortSignal.timeout` counts
- * as no answer in time.
+ * may not be followed, say), and when nobody can tell: only what is known never to have left counts as that. A caller's own
+ * `AbortSignal.timeout` counts as no answer in time.
  */
 export function failureOf(error: unknown): FailureKind | undefined {
-  let isTypeError = false;
+  let isNetwork = false;
   let current = error;
   for (let depth = 0; depth < MAX_DEPTH && typeof current === "object" && current !== null; depth++) {
     const { name, code, cause, message } = current as ErrorFields;
@@ -76,17 +82,18 @@ export function failureOf(error: unknown): FailureKind | undefined {
       if (OWN_CODES.has(code)) return undefined;
       if (isNetworkCode(code)) return "server_error";
     }
-    if (isTypeError) {
+    if (isNetwork) {
       if (UNSENT_WORDS.has(message)) return "unused";
       if (OWN_WORDS.has(message)) return undefined;
     }
-    if (depth === 0 && name === "TypeError") {
-      if (typeof message === "string" && NETWORK_WORDS.test(message)) isTypeError = true;
-      else if (cause === undefined) return "unused";
+    if (depth === 0 && typeof message === "string") {
+      const isTypeError = name === "TypeError";
+      isNetwork = CONNECTION_WORDS.test(message) || (isTypeError && NETWORK_WORDS.test(message));
+      if (isTypeError && !isNetwork && ARGUMENT_WORDS.test(message)) return "unused";
     }
     current = cause;
   }
-  return isTypeError ? "server_error" : undefined;
+  return isNetwork ? "server_error" : undefined;
 }
 
 /** Names a failure for people: the code of its cause, else what its cause says, at most 100 characters. */
@@ -119,9 +126,9 @@ interface ErrorFields {
   readonly message?: unknown;
 }
 
-/** System errors of sockets and names, what undici makes of them, and what TLS says. */
+/** System errors of sockets and names, what undici and Bun make of them, and what TLS says. */
 function isNetworkCode(code: string): boolean {
-  return /^(E(CONN|PIPE|PROTO|HOST|NET|AI_|NOTFOUND|ADDR)|UND_ERR|ERR_(NETWORK|TLS|SSL|HTTP2|STREAM_PREMATURE)|CERT_|HPE_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(
+  return /^(Connection[A-Z]|FailedToOpenSocket|DNSLookupFailed|E(CONN|PIPE|PROTO|HOST|NET|AI_|NOTFOUND|ADDR)|UND_ERR|ERR_(NETWORK|TLS|SSL|HTTP2|STREAM_PREMATURE)|CERT_|HPE_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(
     code,
   );
 }

@@ -5,7 +5,7 @@ import type { Exchange } from "./exchange.js";
 import { Flight } from "./flight.js";
 import { HeldResponses, letGo, type ResponseFacts } from "./heldResponse.js";
 import { isAbsent, Journey, type Step } from "./journey.js";
-import { isRedirect, MAX_REDIRECTS, networkError } from "./redirect.js";
+import { isRedirect, MAX_REDIRECTS, networkError, shownLocation } from "./redirect.js";
 import { withMaxWait } from "./retrier.js";
 import { startTimeout, timeoutMsOf } from "./timeout.js";
 
@@ -73,11 +73,11 @@ export class PoliteFetch {
   /** Sends a request and follows its redirects, each hop paced under its own host. */
   async #travel(journey: Journey, options: FetchOptions | undefined, timeoutMs: number | undefined): Promise<Response> {
     const { exchange } = this.parts;
-    const { signal, ownAgent } = journey;
+    const { signal, ownAgent, dispatcher } = journey;
     let step = journey.firstStep();
     for (let redirects = 0; ; redirects++) {
       const stepOptions = step.hop === undefined ? options : this.#optionsOfHop(journey, step, options);
-      const entered = exchange.enter({ url: step.url, signal, ownAgent, options: stepOptions });
+      const entered = exchange.enter({ url: step.url, signal, ownAgent, options: stepOptions, dispatcher });
       // Most need not wait: then there is no promise to wait for either.
       const flight = entered instanceof Flight ? entered : await entered;
       flight.signal = signal;
@@ -86,7 +86,9 @@ export class PoliteFetch {
       const follows = journey.redirect === "follow" && (this.#hidesRedirects || journey.hasIntegrity);
       let isAnswered = false;
       try {
-        const response = await this.#send(journey, step, timeout?.signal ?? signal, follows);
+        const response = await exchange.sendOwn(step.url, flight, () =>
+          journey.send(this.parts.send, step, timeout?.signal ?? signal, follows),
+        );
         isAnswered = true;
         checkResponse(response);
         const { status, headers } = response;
@@ -100,7 +102,9 @@ export class PoliteFetch {
         flight.finished(status, headers);
         discard(response);
         if (redirects >= MAX_REDIRECTS) {
-          throw networkError(`${journey.url} redirects more than ${MAX_REDIRECTS} times, last to ${location}`);
+          throw networkError(
+            `${journey.url} redirects more than ${MAX_REDIRECTS} times, last to ${shownLocation(location)}`,
+          );
         }
         step = journey.follow(step, status, location);
       } catch (error) {
@@ -109,11 +113,6 @@ export class PoliteFetch {
         throw error;
       }
     }
-  }
-
-  #send(journey: Journey, step: Step, signal: AbortSignal | undefined, follows: boolean): Promise<Response> {
-    const { exchange, send } = this.parts;
-    return exchange.sendOwn(step.url, () => journey.send(send, step, signal, follows));
   }
 
   /** The answer that the caller gets. Its place is kept until the body is there, where that can be seen. */

@@ -1,6 +1,9 @@
 import type { Clock, HeadersLike, Outcome, Permit } from "../types.js";
 import { causeOf, failureOf } from "./failure.js";
 
+/** What a flight needs of its permit. */
+type FlightPermit = Pick<Permit, "key" | "startedAtMs" | "waitedMs" | "report" | "release">;
+
 /** What the permit of a limiter with a store knows beside: when it was granted, on the clock of this process. */
 interface LocalStart {
   readonly localStartedAtMs?: number;
@@ -16,7 +19,7 @@ export class Flight {
   onEnd: (() => void) | undefined = undefined;
 
   constructor(
-    readonly permit: Permit,
+    public permit: FlightPermit,
     readonly clock: Pick<Clock, "now">,
   ) {}
 
@@ -56,13 +59,23 @@ export class Flight {
 
   get #wasMostlyQueued(): boolean {
     // With a store, `startedAtMs` is of another timeline.
-    const { startedAtMs, waitedMs, localStartedAtMs = startedAtMs } = this.permit as Permit & LocalStart;
+    const { startedAtMs, waitedMs, localStartedAtMs = startedAtMs } = this.permit as FlightPermit & LocalStart;
     return this.clock.now() - localStartedAtMs < waitedMs;
   }
 
   /** Frees the place; the rest of the answer still comes, and ends it. */
   letGo(): void {
     if (!this.#isOver) this.permit.release();
+  }
+
+  /** Gives its permit to another flight, for whoever is nearer to the site. This one hears nothing more; its end only frees the place. */
+  lend(): Flight {
+    const { key, startedAtMs, waitedMs } = this.permit;
+    const inner = new Flight(this.permit, this.clock);
+    inner.signal = this.signal;
+    const free = (): void => inner.letGo();
+    this.permit = { key, startedAtMs, waitedMs, report: () => undefined, release: free };
+    return inner;
   }
 
   /** It was never sent, or answered without the site: what it took goes back. */

@@ -9,7 +9,6 @@ type Reader = (typeof READERS)[number];
 
 /** What a response is told to say of itself instead of what its last hop says. */
 export interface ResponseFacts {
-  readonly url?: string;
   readonly redirected?: boolean;
   readonly type?: ResponseType;
 }
@@ -27,6 +26,11 @@ class Places implements BodyListener {
   /** Nothing is left to wait for. */
   get isOver(): boolean {
     return this.#flights.every(({ isOver }) => isOver);
+  }
+
+  /** The caller's signal, once that is aborted. */
+  get aborted(): AbortSignal | undefined {
+    return this.#flights.find(({ signal }) => signal?.aborted === true)?.signal;
   }
 
   add(flight: Flight): void {
@@ -57,14 +61,29 @@ class Places implements BodyListener {
 class Held {
   /** Somebody has begun to read, or the bytes come through a body that is watched: nobody has to read ahead. */
   isTouched = false;
-  /** Takes over the body once it is read ahead or as a stream. */
-  inner: Response | undefined = undefined;
+  #inner: Response | undefined = undefined;
+  #hasFailed = false;
 
   constructor(
     readonly owner: HeldResponses,
     readonly places: Places,
     public facts: ResponseFacts,
   ) {}
+
+  /** Takes over the body once it is read ahead or as a stream. After an abort an unread one fails, also if it has arrived. */
+  get inner(): Response | undefined {
+    const inner = this.#inner;
+    if (inner === undefined || this.#hasFailed || inner.bodyUsed || inner.body?.locked !== false) return inner;
+    const signal = this.places.aborted;
+    if (signal === undefined) return inner;
+    this.#hasFailed = true;
+    this.#inner = new Response(new ReadableStream({ start: (stream) => stream.error(signal.reason) }));
+    return this.#inner;
+  }
+
+  set inner(response: Response) {
+    this.#inner = response;
+  }
 }
 
 /** Where a response keeps what is known of it. */
@@ -100,7 +119,7 @@ export class HeldResponses {
     const body: unknown = response.body;
     if (body === null || body === undefined) {
       flight.done();
-      if (facts.redirected === undefined && facts.url === undefined) return response;
+      if (facts.redirected === undefined) return response;
     }
     adopt(response, new Held(this, new Places(flight), facts));
     if (!flight.isOver) this.readLater(response);
@@ -177,7 +196,7 @@ function watchedPrototype(base: object): object {
     bodyUsed: { configurable: true, get: bodyUsedGetter(base) },
     clone: { configurable: true, writable: true, value: cloner(base) },
   };
-  for (const name of ["url", "redirected", "type"] as const) {
+  for (const name of ["redirected", "type"] as const) {
     properties[name] = { configurable: true, get: factGetter(base, name) };
   }
   for (const name of READERS) {

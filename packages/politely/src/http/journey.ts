@@ -1,7 +1,7 @@
 import { showValue } from "../policy/showValue.js";
 import type { FetchOptions, PoliteRequestInit } from "../types.js";
 import type { Send } from "./fetch.js";
-import { type Hop, networkError, nextHop } from "./redirect.js";
+import { type Hop, networkError, nextHop, refuseCredentials } from "./redirect.js";
 import { copyBody, copyHeaders } from "./snapshot.js";
 
 /** One request of a journey: the first as the caller wrote it, the others as redirects make them. */
@@ -13,7 +13,9 @@ export interface Step {
 
 const USER_AGENT = "user-agent";
 const NOTHING: RequestInit = {};
-const HTTP = /^https?:/i;
+const HTTP = /^https?:$/;
+/** As URLs with a host are written, by nearly all. */
+const PLAIN = /^https?:\/\//i;
 
 /** What `fetch` looks for in an init, wherever the init has it from: a Request has all of it in its class. */
 const MEMBERS = [
@@ -44,6 +46,8 @@ const UNASKABLE: readonly unknown[] = ["navigate", "websocket"];
 /** A call of `fetch` with all its redirects and repetitions, as it was when it was made: what the caller changes while it waits changes nothing. */
 export class Journey {
   readonly url: string;
+  /** Whether there is a host to be polite to. A text that is no URL counts as one, to be refused where all targets are. */
+  readonly isPaced: boolean;
   readonly method: string;
   readonly redirect: RequestRedirect;
   readonly signal: AbortSignal | undefined;
@@ -70,20 +74,19 @@ export class Journey {
       this.options = politely;
     }
     if (request !== undefined && init.headers === undefined) init = { ...init, headers: new Headers(request.headers) };
-    this.url = urlOf(input);
+    const written = urlOf(input);
+    // The platform takes `http:host` and the like, a target is not written so.
+    const parsed = PLAIN.test(written) ? undefined : parse(written);
+    this.isPaced = parsed === undefined || HTTP.test(parsed.protocol);
+    this.url = parsed === undefined || !this.isPaced ? written : parsed.href;
     this.#input = request ?? this.url;
     this.#request = request;
     this.#init = init;
     this.method = normalMethod(init.method ?? request?.method ?? "GET");
-    this.redirect = init.redirect ?? request?.redirect ?? "follow";
+    this.redirect = init.redirect === undefined ? (request?.redirect ?? "follow") : init.redirect;
     this.signal = (init.signal === undefined ? request?.signal : init.signal) ?? undefined;
     const hasSpareBody = request !== undefined && isAbsent(init.body) && !isAbsent(request.body);
     this.#spare = hasSpareBody && this.redirect === "follow" ? request.clone() : undefined;
-  }
-
-  /** Whether there is a host to be polite to. A text that is no URL counts as one, to be refused where all targets are. */
-  get isPaced(): boolean {
-    return HTTP.test(this.url) || !isForeign(this.url);
   }
 
   /** Whether it can be sent a second time: a stream as body cannot. */
@@ -98,6 +101,11 @@ export class Journey {
     return (this.#init.integrity ?? this.#request?.integrity ?? "") !== "";
   }
 
+  /** The one the caller has given in the init. */
+  get dispatcher(): unknown {
+    return (this.#init as { readonly dispatcher?: unknown }).dispatcher;
+  }
+
   /** The User-Agent the caller has set; null when there is none. */
   ownAgent = (): string | null => this.#ownHeaders().get(USER_AGENT);
 
@@ -105,9 +113,10 @@ export class Journey {
     return { url: this.url, hop: undefined };
   }
 
-  /** The step that a redirect leads to. Throws `TypeError` as `nextHop` does, and when the body cannot be sent again. */
+  /** The step that a redirect leads to. Throws `TypeError` as `nextHop` does, and when it names a user or the body cannot be sent again. */
   follow(step: Step, status: number, location: string): Step {
     const hop = nextHop(step.hop ?? this.#firstHop(), status, location);
+    refuseCredentials(hop, step.url);
     if (hop.hasBody && !this.isRepeatable) {
       throw networkError(`${step.url} redirects a request whose body is a stream, which cannot be sent twice`);
     }
@@ -235,12 +244,11 @@ function urlOf(input: string | URL | Request): string {
   return isRequest(input) ? input.url : String(input);
 }
 
-/** Whether a URL has another scheme than http and https. */
-function isForeign(url: string): boolean {
+function parse(url: string): URL | undefined {
   try {
-    return !HTTP.test(new URL(url).protocol);
+    return new URL(url);
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -13,8 +13,8 @@ export interface Pacer {
   /** Grants at once, or promises to. Throws when it is refused. */
   enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit>;
   keyOf(target: Target): string;
-  /** Whether the target's host is told to stay away, and the limiter sees to it. Never for a host that is not paced. */
-  isCooling(target: Target): boolean;
+  /** How long the target's host is still told to stay away, where the limiter sees to it; 0 when it is not, and for a host that is not paced. */
+  coolingMs(target: Target): number;
   /** The preset of a key whose site wants to know how to reach the caller. */
   contactWantedBy(key: string): string | undefined;
   /** Sets what robots.txt asks of a target's host; undefined when it asks nothing. */

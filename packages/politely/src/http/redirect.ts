@@ -2,6 +2,7 @@ import { REDIRECT_CODE } from "./failure.js";
 
 /** A request as far as a redirect changes it. */
 export interface Hop {
+  /** Without a user name and password, those of a first request aside. */
   readonly url: string;
   readonly method: string;
   readonly headers: Headers;
@@ -9,6 +10,8 @@ export interface Hop {
   readonly hasBody: boolean;
   /** Whether the way here has left an origin. */
   readonly hasCrossed?: boolean;
+  /** Whether the location has a user name or password. They are sent nowhere. */
+  readonly hasCredentials?: boolean;
 }
 
 /** How many redirects are followed, as the fetch standard has it. */
@@ -35,6 +38,9 @@ export function nextHop(hop: Hop, status: number, location: string): Hop {
   const from = new URL(hop.url);
   const to = locationOf(location, from);
   if (to.hash === "") to.hash = from.hash;
+  const hasCredentials = to.username !== "" || to.password !== "";
+  to.username = "";
+  to.password = "";
   const isRewritten =
     ((status === 301 || status === 302) && hop.method === "POST") ||
     (status === 303 && hop.method !== "GET" && hop.method !== "HEAD");
@@ -48,7 +54,14 @@ export function nextHop(hop: Hop, status: number, location: string): Hop {
     headers,
     hasBody: hop.hasBody && !isRewritten,
     hasCrossed: isCrossing || hop.hasCrossed === true,
+    hasCredentials,
   };
+}
+
+/** Throws `TypeError` for a hop whose location has a user name or password: the standard follows none. `from` is where it was told. */
+export function refuseCredentials({ hasCredentials }: Hop, from: string): void {
+  if (hasCredentials !== true) return;
+  throw networkError(`${from} redirects to a URL with a user name or password, which fetch does not follow`);
 }
 
 function locationOf(location: string, from: URL): URL {
@@ -56,10 +69,15 @@ function locationOf(location: string, from: URL): URL {
   try {
     url = new URL(asUtf8(location), from);
   } catch (cause) {
-    throw networkError(`${from.host} redirects to "${location.slice(0, 200)}", which is no URL`, cause);
+    throw networkError(`${from.host} redirects to "${shownLocation(location)}", which is no URL`, cause);
   }
   if (url.protocol === "http:" || url.protocol === "https:") return url;
   throw networkError(`${from.host} redirects to ${url.protocol} instead of http or https`);
+}
+
+/** A location for people: at most 200 characters of it, and no password. */
+export function shownLocation(location: string): string {
+  return location.slice(0, 200).replace(/^([^/?#]*[/\\]{2})[^/\\?#]*@/, "$1");
 }
 
 /** Headers arrive with one character for each byte. A location with characters beyond bytes did not come over the wire. */

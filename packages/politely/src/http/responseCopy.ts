@@ -1,6 +1,9 @@
 /** What a response says of itself, beside its headers and its body. */
 const FACTS = ["url", "redirected", "type", "status", "statusText", "ok"] as const;
 
+/** The ways to change headers. */
+const CHANGES = ["append", "delete", "set"] as const;
+
 /** A response to read `body` with. Of the headers of `response` it has only the one that tells what the bytes are. */
 export function bareResponse(body: ReadableStream<Uint8Array>, response: Response): Response {
   const type = response.headers.get("content-type");
@@ -14,11 +17,29 @@ export function bareResponse(body: ReadableStream<Uint8Array>, response: Respons
  */
 export function responseWith(body: ReadableStream<Uint8Array>, response: Response): Response {
   const { status, statusText, headers } = response;
+  let copy: Response;
   try {
-    return made(body, response, { status, statusText, headers });
+    copy = made(body, response, { status, statusText, headers });
   } catch {
     // Sites send what no Response can be made with: a status of 999, a reason in UTF-8. `sayTheSame` adds it.
-    return made(body, response, { headers });
+    copy = made(body, response, { headers });
+  }
+  // Those of an answer from the network can be changed in none of its copies.
+  if (areFixed(headers)) for (const name of CHANGES) Object.defineProperty(copy.headers, name, { value: refuse });
+  return copy;
+}
+
+function refuse(): never {
+  throw new TypeError("The headers of an answer cannot be changed.");
+}
+
+/** Whether headers refuse every change, even one that changes nothing. */
+function areFixed(headers: Headers): boolean {
+  try {
+    headers.delete("x-politely-none");
+    return false;
+  } catch {
+    return true;
   }
 }
 

@@ -129,9 +129,12 @@ export class Retrier {
     const steadyMs = Math.min(MAX_DELAY_MS, delayMs * 2 ** Math.min(attempt - 1, 30));
     const ownMs = steadyMs * (1 + jitter * this.pacer.random());
     if (ownMs > maxWaitMs) return undefined;
+    const coolingMs = this.pacer.coolingMs(request.url);
+    const heldMs = Math.max(askedMs, coolingMs);
+    if (heldMs <= ownMs) return ownMs;
+    if (heldMs > Math.min(maxWaitMs, maxWaitMsOf(request.options?.maxWait))) return undefined;
     // A host that is paced is held by its cooldown, in its lane. One that is not would be asked again too soon.
-    if (askedMs <= ownMs || this.pacer.isCooling(request.url)) return ownMs;
-    return askedMs > Math.min(maxWaitMs, maxWaitMsOf(request.options?.maxWait)) ? undefined : askedMs;
+    return coolingMs > 0 ? ownMs : askedMs;
   }
 }
 

@@ -1,6 +1,7 @@
-import type { Exchange } from "./exchange.js";
+import type { Errand, Exchange } from "./exchange.js";
+import { causeOf } from "./failure.js";
 import type { Send } from "./fetch.js";
-import { isRedirect, nextHop } from "./redirect.js";
+import { type Hop, isRedirect, nextHop, refuseCredentials } from "./redirect.js";
 import { maxRobotsBytes } from "./robots/octets.js";
 import type { RobotsFetchOutcome } from "./robots/robotsAction.js";
 import { startTimeout } from "./timeout.js";
@@ -19,25 +20,29 @@ const PRIORITY = 1_000_000;
 const NO_BODY = new Uint8Array(0);
 
 /**
- * Asks for a site's robots.txt through the limiter, redirects included, and reads at most 500 KiB of it.
+ * Asks for a site's robots.txt through the limiter, redirects included, and reads at most 500 KiB of it. It goes the way of the
+ * request it is asked for: through the same dispatcher, counted in the same scopes.
  *
  * Rejects only when the limiter does; a site that fails is an outcome.
  */
-export async function fetchRobots(exchange: Exchange, send: Send, origin: string): Promise<RobotsFetched> {
+export async function fetchRobots(exchange: Exchange, send: Send, errand: Errand): Promise<RobotsFetched> {
   const { userAgent } = exchange.identity;
   const headers = new Headers({
     accept: "text/plain, */*;q=0.5",
     ...(userAgent === undefined ? {} : { "user-agent": userAgent }),
   });
-  let hop = { url: `${origin}/robots.txt`, method: "GET", headers, hasBody: false };
+  const { dispatcher, options: { scopes } = {} } = errand;
+  const options = { priority: PRIORITY, ...(scopes === undefined ? {} : { scopes }) };
+  const way = dispatcher === undefined ? {} : { dispatcher };
+  let hop: Hop = { url: `${new URL(errand.url).origin}/robots.txt`, method: "GET", headers, hasBody: false };
   for (let redirects = 0; ; redirects++) {
-    const flight = await exchange.enterUnasked({ url: hop.url, options: { priority: PRIORITY } });
+    const flight = await exchange.enterUnasked({ url: hop.url, options });
     const timeout = startTimeout(exchange.pacer.clock, TIMEOUT_MS, undefined);
     flight.onEnd = () => timeout.stop();
     try {
       const { url } = hop;
-      const init = { headers: hop.headers, redirect: "manual", signal: timeout.signal } as const;
-      const response = await exchange.sendOwn(url, () => send(url, init));
+      const init: RequestInit = { ...way, headers: hop.headers, redirect: "manual", signal: timeout.signal };
+      const response = await exchange.sendOwn(url, flight, () => send(url, init));
       const { status } = response;
       flight.answered(status, response.headers);
       const location = isRedirect(status) ? response.headers.get("location") : null;
@@ -49,11 +54,24 @@ export async function fetchRobots(exchange: Exchange, send: Send, origin: string
       response.body?.cancel().catch(() => undefined);
       flight.done();
       if (redirects === MAX_HOPS) return { status, redirects: redirects + 1, body: NO_BODY };
-      hop = nextHop(hop, status, location);
+      const next = hopTo(hop, status, location);
+      if (next === undefined) return { status, redirects, body: NO_BODY };
+      hop = next;
     } catch (error) {
       flight.failed(error);
-      return { networkError: error instanceof Error ? error.message : String(error), body: NO_BODY };
+      return { networkError: causeOf(error), body: NO_BODY };
     }
+  }
+}
+
+/** Undefined for a redirect that leads nowhere. */
+function hopTo(hop: Hop, status: number, location: string): Hop | undefined {
+  try {
+    const next = nextHop(hop, status, location);
+    refuseCredentials(next, hop.url);
+    return next;
+  } catch {
+    return undefined;
   }
 }
 

@@ -5,7 +5,7 @@ import type { Send } from "./fetch.js";
 import type { Flight } from "./flight.js";
 import { Patience } from "./patience.js";
 import { readAnswer } from "./readAnswer.js";
-import { parseRobots } from "./robots/parseRobots.js";
+import { parseRobots, type Robots } from "./robots/parseRobots.js";
 import { robotsAction } from "./robots/robotsAction.js";
 import { msUntilOpen } from "./robots/robotsPace.js";
 import { fetchRobots, type RobotsFetched } from "./robotsFetch.js";
@@ -27,12 +27,19 @@ const TURN_PRIORITY = 999_999;
 /** So many of a site do at a time. Those beyond had a turn only since these gave way, and others who share a limit with the site go too. */
 const MAX_KEPT_TURNS = 100;
 
+/** By what somebody was let through to the queue. */
+interface Pass {
+  /** The renewal of the site's pace then; undefined when it asked for none. */
+  readonly renewal?: number | undefined;
+  /** The rules that allowed the URL; undefined when there were none. */
+  readonly robots?: Robots | undefined;
+  readonly userAgent?: string;
+}
+
 /** One who waits for his turn. */
-interface Turn {
+interface Turn extends Pass {
   /** How often he has had it and could not use it. */
   readonly round: number;
-  /** The renewal of the site's pace when he began to wait; undefined when it asked for none. */
-  readonly renewal: number | undefined;
   readonly askedMs: number;
 }
 
@@ -58,7 +65,7 @@ export class RobotsGate implements Gate {
     const { signal } = errand;
     if (signal?.aborted === true) throw signal.reason;
     const url = new URL(errand.url);
-    if (url.pathname === "/robots.txt") return this.exchange.enterUnasked(errand);
+    if (url.pathname === "/robots.txt" && url.search === "") return this.exchange.enterUnasked(errand);
     const patience = new Patience(this.exchange.pacer, errand);
     const site = this.#sites.use(url.origin);
     try {
@@ -82,8 +89,7 @@ export class RobotsGate implements Gate {
     const { clock } = this.exchange.pacer;
     let passing = this.#pass(url, site, patience);
     for (let round = 0; ; round++) {
-      const renewal = await passing;
-      const turn = { round, renewal, askedMs: clock.now() };
+      const turn = { ...(await passing), round, askedMs: clock.now() };
       const opensAtMs = turn.askedMs + this.#shutMs(site);
       const flight = await this.#queue(site, patience, round);
       if (this.#mayGo(url, site, patience, turn, flight)) return flight;
@@ -109,7 +115,8 @@ export class RobotsGate implements Gate {
   }
 
   /** Whether one whose turn it is may still go: the file may have changed or become too old since it let him pass, and so may the time of the day. */
-  #mayGo(url: URL, site: Site, patience: Patience, { round, renewal, askedMs }: Turn, { permit }: Flight): boolean {
+  #mayGo(url: URL, site: Site, patience: Patience, turn: Turn, { permit }: Flight): boolean {
+    const { round, renewal, askedMs } = turn;
     const { pacer } = this.exchange;
     const rules = pacer.http().robots;
     if (rules === undefined) return true;
@@ -117,7 +124,9 @@ export class RobotsGate implements Gate {
     // Each time it may be older, so that nobody goes round for ever where a turn takes longer than a copy lasts.
     const graceMs = round === 0 ? 0 : HOUR_MS * 2 ** Math.min(round - 1, 10);
     if (permit.waitedMs > 0 && nowMs >= site.askAgainMs + graceMs) return false;
-    if (this.#objection(url, site, rules) !== undefined) return false;
+    // A large file takes its time: what it said before, it says again.
+    const isSame = turn.robots !== undefined && turn.robots === site.robots && turn.userAgent === rules.userAgent;
+    if (!isSame && this.#objection(url, site, rules) !== undefined) return false;
     const file = this.#fileOf(site, rules);
     const { url: asked } = patience.errand;
     if (this.#shutMs(site) > 0) {
@@ -129,11 +138,11 @@ export class RobotsGate implements Gate {
     if (file !== undefined && !this.#pace.start(site.origin, asked, file, start)) return false;
     // Ahead of time, so that those behind him need not give their turn back for it.
     const isDue = nowMs >= Math.max(site.askSoonMs, site.heldUntilMs) && nowMs < site.askAgainMs;
-    if (isDue && site.users > 1) site.asking ??= this.#ask(site, rules);
+    if (isDue && site.users > 1) site.asking ??= this.#ask(site, rules, patience.errand);
     return true;
   }
 
-  async #passLater(ms: number, url: URL, site: Site, patience: Patience): Promise<number | undefined> {
+  async #passLater(ms: number, url: URL, site: Site, patience: Patience): Promise<Pass> {
     await patience.pause(ms, "its robots.txt names hours to come in", this.#woken.signal);
     return this.#pass(url, site, patience);
   }
@@ -144,16 +153,16 @@ export class RobotsGate implements Gate {
     woken.abort();
   }
 
-  /** Resolves with the renewal of the pace once the URL may be asked for, or nobody minds robots.txt any more. Rejects with `RobotsError` when it may not be. */
-  async #pass(url: URL, site: Site, patience: Patience): Promise<number | undefined> {
+  /** Resolves once the URL may be asked for, or nobody minds robots.txt any more. Rejects with `RobotsError` when it may not be. */
+  async #pass(url: URL, site: Site, patience: Patience): Promise<Pass> {
     await this.#learn(site, patience);
     const rules = this.exchange.pacer.http().robots;
-    if (rules === undefined) return undefined;
+    if (rules === undefined) return {};
     const { url: asked } = patience.errand;
     const objection = this.#objection(url, site, rules);
     if (objection !== undefined) throw this.#refusal(asked, objection);
     const file = this.#fileOf(site, rules);
-    return file && this.#pace.set(site.origin, asked, file)?.renewal;
+    return { ...file, renewal: file && this.#pace.set(site.origin, asked, file)?.renewal };
   }
 
   /** Why the URL may not be asked for; undefined when it may. */
@@ -171,6 +180,7 @@ export class RobotsGate implements Gate {
   /** Waits until the site's file is known and fresh enough. */
   async #learn(site: Site, patience: Patience): Promise<void> {
     const { pacer } = this.exchange;
+    let wasRefused = false;
     for (let deferrals = 0; pacer.clock.now() >= site.askAgainMs; ) {
       const rules = pacer.http().robots;
       if (rules === undefined) return;
@@ -181,12 +191,19 @@ export class RobotsGate implements Gate {
         await patience.pause(heldMs, "its robots.txt is to be asked for later", this.#woken.signal);
         continue;
       }
-      site.asking ??= this.#ask(site, rules);
-      const answer = await patience.waitFor(site.asking, "its robots.txt has not arrived yet", this.#woken.signal);
+      const isJoining = site.asking !== undefined && !wasRefused;
+      site.asking ??= this.#ask(site, rules, patience.errand);
+      // What the limiter refuses to one, in his scopes say, it may grant to another, once.
+      const refused = (): undefined => {
+        wasRefused = true;
+      };
+      const asking = isJoining ? site.asking.catch(refused) : site.asking;
+      const answer = await patience.waitFor(asking, "its robots.txt has not arrived yet", this.#woken.signal);
       if (answer === "answered") return;
       if (answer === "deferred") deferrals += 1;
       if (deferrals === MAX_DEFERRALS) {
-        throw this.#refusal(url, `it answered ${deferrals} times that it wants to be left alone`);
+        const times = `it answered ${deferrals} times that it wants to be left alone`;
+        throw this.#refusal(url, `it could not be had (${times}), and is asked for again with a later request`);
       }
     }
   }
@@ -199,10 +216,10 @@ export class RobotsGate implements Gate {
     return msUntilOpen(robots.visitTime(rules.userAgent), pacer.clock.wall());
   }
 
-  /** Asks for the file, for everybody who waits for it. */
-  #ask(site: Site, rules: RobotsRules): Promise<"answered" | "deferred"> {
+  /** Asks for the file, for everybody who waits for it, in the way of the one who was first. */
+  #ask(site: Site, rules: RobotsRules, errand: Errand): Promise<"answered" | "deferred"> {
     this.#sites.use(site.origin);
-    const asking = this.#askNow(site, rules).finally(() => {
+    const asking = this.#askNow(site, rules, errand).finally(() => {
       site.asking = undefined;
       this.#sites.leave(site);
     });
@@ -211,11 +228,11 @@ export class RobotsGate implements Gate {
     return asking;
   }
 
-  async #askNow(site: Site, { maxAgeMs }: RobotsRules): Promise<"answered" | "deferred"> {
+  async #askNow(site: Site, { maxAgeMs }: RobotsRules, errand: Errand): Promise<"answered" | "deferred"> {
     const { pacer } = this.exchange;
     const { clock } = pacer;
     const { origin } = site;
-    const fetched = await fetchRobots(this.exchange, this.send, origin);
+    const fetched = await fetchRobots(this.exchange, this.send, errand);
     const nowMs = clock.now();
     const { readMs, unreachableSinceMs = nowMs } = site;
     const action = robotsAction({
@@ -253,7 +270,7 @@ export class RobotsGate implements Gate {
     const ownMs = Math.min(FIRST_RETRY_MS, FIRST_DEFERRAL_MS * 2 ** Math.min(site.deferrals, 10));
     site.deferrals += 1;
     site.askSoonMs = site.askAgainMs;
-    if (pacer.isCooling(`${site.origin}/robots.txt`)) return;
+    if (pacer.coolingMs(`${site.origin}/robots.txt`) > 0) return;
     const askedMs = headers === undefined ? 0 : readAnswer(headers, pacer.clock.wall(), status).retryAfterUs / 1000;
     site.heldUntilMs = pacer.clock.now() + Math.max(ownMs, askedMs);
   }

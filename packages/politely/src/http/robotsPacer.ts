@@ -14,12 +14,6 @@ export interface RobotsFile {
   readonly maxGapMs: number;
 }
 
-/** The pace of a key, by which somebody waits. */
-export interface RobotsPace {
-  /** Changes when the hours of a Request-rate have begun or ended, and the pace is another therefore. */
-  readonly renewal: number;
-}
-
 /** A start, and how it waited. */
 export interface RobotsStart {
   /** Of the pace when it began to wait; undefined when there was none. */
@@ -28,7 +22,7 @@ export interface RobotsStart {
 }
 
 /** What one origin's robots.txt asks of a key for some time. */
-interface Asked {
+export interface Asked {
   /** A URL of the origin, by which the limiter finds the key. */
   readonly url: string;
   readonly file: RobotsFile;
@@ -39,10 +33,12 @@ interface Asked {
   readonly because: string;
 }
 
-interface PacedKey {
+/** The pace of a key, by which somebody waits. */
+export interface PacedKey {
   readonly origins: Map<string, Asked>;
   slowdown: Slowdown | undefined;
   untilMs: number;
+  /** Changes when the hours of a Request-rate have begun or ended, and the pace is another therefore. */
   renewal: number;
   /** When the last renewal was noticed. Who started before, and waited already, may have started by the pace that was over. */
   renewedMs: number;
@@ -67,8 +63,32 @@ export class RobotsPacer {
    *
    * What it asks now holds until the hours of its Request-rate begin or end, and then nothing of it does until this or `start` is called.
    */
-  set(origin: string, url: string, file: RobotsFile): RobotsPace | undefined {
-    return this.#set(origin, url, file);
+  set(origin: string, url: string, file: RobotsFile): PacedKey | undefined {
+    const nowMs = this.pacer.clock.now();
+    const key = this.pacer.keyOf(url);
+    const known = this.#keys.get(key);
+    const asked = known?.origins.get(origin);
+    const now = this.#read(origin, key, url, file);
+    if (known !== undefined && asked !== undefined && nowMs < known.untilMs && isSame(asked, now, nowMs)) {
+      known.usedMs = nowMs;
+      // The limiter may have forgotten a key that owes nothing.
+      if (known.slowdown !== undefined) this.pacer.slowByRobots(url, known.slowdown);
+      return known;
+    }
+    if (now.gapMs === 0 && now.openAtMs <= nowMs && now.untilMs === Number.POSITIVE_INFINITY) {
+      this.#drop(origin, key);
+      return undefined;
+    }
+    const paced = known ?? newKey();
+    const isOver =
+      nowMs >= paced.untilMs || (asked !== undefined && isFile(asked.file, file) && asked.gapMs !== now.gapMs);
+    this.#keys.set(key, paced);
+    paced.origins.set(origin, { ...now, because: becauseOf(now, nowMs, this.pacer.clock.wall()) });
+    paced.usedMs = nowMs;
+    this.#noteKey(origin, key);
+    if (isOver) this.#renew(paced, key, nowMs);
+    this.#apply(paced, url, nowMs);
+    return paced;
   }
 
   /**
@@ -78,7 +98,7 @@ export class RobotsPacer {
    * of now. It is not counted then; it may wait again.
    */
   start(origin: string, url: string, file: RobotsFile, { renewal, startedMs }: RobotsStart): boolean {
-    const paced = this.#set(origin, url, file);
+    const paced = this.set(origin, url, file);
     if (paced === undefined) return true;
     const gapMs = (paced.slowdown?.gapUs ?? 0) / 1000;
     const isByOld = paced.renewal !== renewal && startedMs <= paced.renewedMs;
@@ -108,34 +128,6 @@ export class RobotsPacer {
   /** Nothing of any robots.txt counts any more. */
   clear(): void {
     for (const origin of Array.from(this.#keysOf.keys())) this.forget(origin);
-  }
-
-  #set(origin: string, url: string, file: RobotsFile): PacedKey | undefined {
-    const nowMs = this.pacer.clock.now();
-    const key = this.pacer.keyOf(url);
-    const known = this.#keys.get(key);
-    const asked = known?.origins.get(origin);
-    const now = this.#read(origin, key, url, file);
-    if (known !== undefined && asked !== undefined && nowMs < known.untilMs && isSame(asked, now, nowMs)) {
-      known.usedMs = nowMs;
-      // The limiter may have forgotten a key that owes nothing.
-      if (known.slowdown !== undefined) this.pacer.slowByRobots(url, known.slowdown);
-      return known;
-    }
-    if (now.gapMs === 0 && now.openAtMs <= nowMs && now.untilMs === Number.POSITIVE_INFINITY) {
-      this.#drop(origin, key);
-      return undefined;
-    }
-    const paced = known ?? newKey();
-    const isOver =
-      nowMs >= paced.untilMs || (asked !== undefined && isFile(asked.file, file) && asked.gapMs !== now.gapMs);
-    this.#keys.set(key, paced);
-    paced.origins.set(origin, { ...now, because: becauseOf(now, nowMs, this.pacer.clock.wall()) });
-    paced.usedMs = nowMs;
-    this.#noteKey(origin, key);
-    if (isOver) this.#renew(paced, key, nowMs);
-    this.#apply(paced, url, nowMs);
-    return paced;
   }
 
   #read(origin: string, key: string, url: string, file: RobotsFile): Omit<Asked, "because"> {

@@ -175,7 +175,7 @@ export class AxiosCourier {
       transport: transport && listeningTransport(transport, listening),
     };
     try {
-      const response = await this.#pass(hop, config);
+      const response = await this.#exchange.sendOwn(url, flight, () => this.#pass(hop, config));
       answered(response.status, response.headers);
       return { response, flight, error: undefined, lead: undefined };
     } catch (error) {

@@ -1,4 +1,4 @@
-import { type Hop, isRedirect, nextHop } from "../redirect.js";
+import { type Hop, isRedirect, nextHop, refuseCredentials } from "../redirect.js";
 import type { AxiosConfig, AxiosResponse, Credentials, RedirectOptions } from "./client.js";
 
 /** Where an answer leads. */
@@ -28,6 +28,7 @@ export function fetchLead(status: number, location: string | undefined): Lead | 
 export function nextConfig(config: AxiosConfig, url: string, response: AxiosResponse, lead: Lead): AxiosConfig {
   const hop = hopOf(config, url);
   const next = nextHop(hop, response.status, lead.location);
+  if (lead.rules === "fetch") refuseCredentials(next, url);
   if (next.hasBody && isStream(config.data)) {
     throw new TypeError(`${url} redirects a request whose body is a stream, which cannot be sent twice.`);
   }

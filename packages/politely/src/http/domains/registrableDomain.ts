@@ -1,4 +1,4 @@
-import { getDomain } from "tldts";
+import { getDomain, getPublicSuffix } from "tldts";
 import { isAddress, parseUrl, plainHostEnd, readHost } from "../../policy/host.js";
 import { showValue } from "../../policy/showValue.js";
 
@@ -30,7 +30,21 @@ export function byDomain(url: URL): string {
 }
 
 function domainOf(name: string): string | null {
-  return isAddress(name) ? null : getDomain(name, lookup);
+  return isAddress(name) || isInnerWildcard(name) ? null : getDomain(name, lookup);
+}
+
+/**
+ * Whether a name is a public suffix by a wildcard, and has a wildcard of its own: `mtls.run.app`, by `*.run.app`, because of
+ * `*.mtls.run.app`. tldts does not see the outer one then.
+ */
+function isInnerWildcard(name: string): boolean {
+  return hasWildcard(name) && hasWildcard(name.slice(name.indexOf(".") + 1));
+}
+
+function hasWildcard(name: string): boolean {
+  // A label that no rule names.
+  const below = `a--a.${name}`;
+  return getPublicSuffix(below, lookup) === below;
 }
 
 function normalise(host: string): string | undefined {

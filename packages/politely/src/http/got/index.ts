@@ -18,6 +18,8 @@ interface GotOptions {
   readonly headers: Record<string, string | readonly string[] | undefined>;
   readonly context?: { readonly politely?: FetchOptions };
   readonly signal?: AbortSignal | undefined;
+  /** Or a function that decides for each answer. */
+  readonly followRedirect?: unknown;
   /** Node's own `request` for the protocol of `url`. */
   getFallbackRequestFunction(): Send | undefined;
 }
@@ -89,7 +91,7 @@ function travel(exchange: Exchange, options: GotOptions, next: Parameters<Handle
     try {
       const sent = (await inner?.(...args)) ?? (await nativeSend(options, url)(...args));
       if (sent === undefined) throw new TypeError(`got has no way to send a request to ${url}.`);
-      watch(sent, flight, exchange.pacer.clock);
+      watch(sent, { flight, clock: exchange.pacer.clock, follows: options.followRedirect !== false });
       return sent;
     } catch (error) {
       flight.failed(error);
@@ -128,16 +130,25 @@ async function admit(exchange: Exchange, errand: Errand, waits: Set<AbortControl
   }
 }
 
+/** Who hears of an answer. */
+interface Listening {
+  readonly flight: Flight;
+  readonly clock: Clock;
+  /** Whether got may follow a redirect. */
+  readonly follows: boolean;
+}
+
 /** Hears the answer of a request and frees its place with the last byte. */
-function watch(sent: Sent, flight: Flight, clock: Clock): void {
+function watch(sent: Sent, listening: Listening): void {
   if ("statusCode" in sent) {
-    hear(sent, flight, clock);
+    hear(sent, listening);
     return;
   }
+  const { flight } = listening;
   let answer: Answer | undefined;
   sent.once("response", (response) => {
     answer = response;
-    hear(response, flight, clock);
+    hear(response, listening);
   });
   sent.once("error", (error) => flight.failed(error));
   sent.once("close", () => {
@@ -153,9 +164,9 @@ function watch(sent: Sent, flight: Flight, clock: Clock): void {
   };
 }
 
-function hear(answer: Answer, flight: Flight, clock: Clock): void {
+function hear(answer: Answer, { flight, clock, follows }: Listening): void {
   const { statusCode, headers } = answer;
-  if (isRedirect(statusCode) && headers.location !== undefined) {
+  if (follows && isRedirect(statusCode) && headers.location !== undefined) {
     // Got goes on to the next hop at once, which must not wait for the rest of this one.
     flight.finished(statusCode, headers);
     return;

@@ -14,7 +14,8 @@ export interface Count {
 /** More numbers than this in one field are nonsense, and count as unreadable. */
 const maxCounts = 64;
 
-const quoted = /"(?:[^"\\]|\\.)*"/g;
+/** One that is not closed goes on to the end, so that nothing is looked at twice. */
+const quoted = /"(?:[^"\\]|\\.?)*(?:"|$)/gs;
 const pair = /^(\d+):(\d+)$/;
 const windowParameter = /;\s*(?:w|window)\s*=\s*(\d+)/;
 

@@ -17,7 +17,11 @@ const safeDigits = 15;
 
 /** The text of a field without the spaces and tabs around it; empty when it is absent, blank, no text or too long. */
 export function trimField(value: unknown): string {
-  if (typeof value !== "string" || value.length > maxFieldLength) return "";
+  return typeof value !== "string" || value.length > maxFieldLength ? "" : trimBlanks(value);
+}
+
+/** A text without the spaces and tabs around it, however long it is. */
+export function trimBlanks(value: string): string {
   let start = 0;
   let end = value.length;
   while (start < end && isBlank(value.charCodeAt(start))) start++;
@@ -37,7 +41,7 @@ export function readThousandths(text: string): number | null {
 
   let largest: number | null = null;
   for (const line of text.split(",")) {
-    const member = trimField(line);
+    const member = trimBlanks(line);
     if (!whole.test(member)) return null;
     largest = Math.max(largest ?? 0, thousandths(member, ""));
   }

@@ -1,4 +1,4 @@
-import { readThousandths, trimField } from "./fieldValue.js";
+import { readThousandths, trimBlanks } from "./fieldValue.js";
 import { parseHttpDate } from "./httpDate.js";
 
 /**
@@ -6,10 +6,10 @@ import { parseHttpDate } from "./httpDate.js";
  *
  * Takes seconds, decimals included, and dates; see `parseHttpDate` for their forms. A date that is not ahead gives 0.
  * Of whole numbers joined with commas, the field sent several times, the largest counts. What exceeds 2^53-1
- * saturates there. Never throws; more than 8,192 characters are unusable. `nowMs` is in milliseconds since 1970.
+ * saturates there. Never throws; the work is linear in the length. `nowMs` is in milliseconds since 1970.
  */
 export function parseRetryAfter(value: string | null | undefined, nowMs: number): number | null {
-  const text = trimField(value);
+  const text = typeof value === "string" ? trimBlanks(value) : "";
   if (text === "") return null;
   const delayMs = readThousandths(text);
   if (delayMs !== null) return delayMs;

@@ -37,11 +37,6 @@ export function parseDictionary(text: string): Map<string, Member> | undefined {
   return new FieldReader(text).dictionary();
 }
 
-/** Reads a single item of RFC 9651; undefined when the text is not exactly that, or is empty. Never throws. */
-export function parseItem(text: string): Item | undefined {
-  return new FieldReader(text).onlyItem();
-}
-
 /** Whether a member is a list in brackets. */
 export function isInnerList(member: Member): member is InnerList {
   return "items" in member;
@@ -106,13 +101,6 @@ class FieldReader {
       if (!this.isAtNextMember()) return undefined;
     }
     return members;
-  }
-
-  onlyItem(): Item | undefined {
-    this.skipSpaces();
-    const item = this.item();
-    this.skipSpaces();
-    return this.at === this.text.length ? item : undefined;
   }
 
   /** Goes over the comma to the next member, or to the end of the text. A comma with nothing behind it is wrong. */

@@ -9,7 +9,7 @@ import { readWindowWord } from "./timeSpan.js";
 const maxParts = 64;
 
 const usedOfLimit = /^(?:([\w.-]+)\s*=\s*)?(\d+(?:\.\d+)?)\s*\/\s*(\d+(?:\.\d+)?)(?:\(.*\))?$/;
-const namedRemaining = /^(.+?)\s*;\s*(-?\d+)$/;
+const wholeNumber = /^-?\d+$/;
 const windowInName = /(\d{1,4})(min|hour)s?$/i;
 const member = /^\s*([a-z]+)\s*=\s*([\d.]+)\s*$/;
 
@@ -50,13 +50,16 @@ function readUsedOfLimit(text: string): Partial<Bucket> | undefined {
 
 /** `Microsoft.Compute/HighCostGet3Min;159`, whose name holds the window, or a number alone. */
 function readNamedRemaining(text: string): Partial<Bucket> | undefined {
-  const match = namedRemaining.exec(text);
-  const remaining = readCount(match?.[2] ?? text);
+  const semicolon = text.lastIndexOf(";");
+  const name = text.slice(0, Math.max(semicolon, 0)).trimEnd();
+  const number = text.slice(semicolon + 1).trim();
+  if (name === "" ? semicolon !== -1 : !wholeNumber.test(number)) return undefined;
+  const remaining = readCount(number);
   if (remaining < 0) return undefined;
-  if (match === null) return { remaining };
-  const window = windowInName.exec(match[1]);
+  if (name === "") return { remaining };
+  const window = windowInName.exec(name);
   const policyWindowMs = window === null ? undefined : readWindowWord(window[0].toLowerCase())?.windowMs;
-  return { name: match[1], remaining, policyWindowMs };
+  return { name, remaining, policyWindowMs };
 }
 
 /** `total=100; remaining=99; resets=45`. */

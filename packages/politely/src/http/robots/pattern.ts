@@ -1,5 +1,6 @@
 import { createNeedle, findNeedle, type Needle } from "./needle.js";
-import { normalisePath } from "./percent.js";
+import { normalisePath, pathLength } from "./percent.js";
+import type { Substrings } from "./substrings.js";
 
 /** The value of an Allow or Disallow line, ready to be compared with paths. */
 export interface Pattern {
@@ -11,7 +12,7 @@ export interface Pattern {
   readonly suffix: string | undefined;
   /** There is a `*` in it. */
   readonly hasWildcard: boolean;
-  /** Characters after normalisation, `*` and `$` included: the longest pattern that matches decides. */
+  /** Octets by `pathLength`, `*` and `$` included: the longest pattern that matches decides. */
   readonly length: number;
 }
 
@@ -25,16 +26,16 @@ export function compilePattern(value: string): Pattern {
   const isAnchored = value.endsWith("$");
   const body = isAnchored ? value.slice(0, -1) : value;
   const isRooted = body === "" || body.startsWith("/") || body.startsWith("*");
-  const parts = (isRooted ? body : `/${body}`).split("*").map(normalisePath);
-  const [prefix, ...others] = parts;
-  const length = parts.reduce((sum, part) => sum + part.length, others.length + (isAnchored ? 1 : 0));
+  const written = (isRooted ? body : `/${body}`).split("*");
+  const [prefix, ...others] = written.map(normalisePath);
+  const length = written.reduce((sum, part) => sum + pathLength(part), others.length + (isAnchored ? 1 : 0));
   // Without a * the end of the pattern is its beginning, too.
   const suffix = isAnchored && others.length > 0 ? others.pop() : undefined;
   return {
     prefix,
     needles: others.filter((part) => part !== "").map(createNeedle),
     suffix: isAnchored ? (suffix ?? "") : undefined,
-    hasWildcard: parts.length > 1,
+    hasWildcard: written.length > 1,
     length,
   };
 }
@@ -43,15 +44,15 @@ export function compilePattern(value: string): Pattern {
  * Tells whether a pattern matches a normalised path.
  *
  * Each piece is looked for once, from where the one before ended: the first place that fits is as good as any later one, so nothing is
- * ever tried twice, and time grows with the path, however many `*` there are.
+ * ever tried twice, and time grows with the path, however many `*` there are. With `pieces`, those of the path, it grows with the pattern.
  */
-export function matchesPattern(pattern: Pattern, path: string): boolean {
+export function matchesPattern(pattern: Pattern, path: string, pieces?: Substrings): boolean {
   const { prefix, needles, suffix, hasWildcard } = pattern;
   if (!path.startsWith(prefix)) return false;
   if (!hasWildcard) return suffix === undefined || path.length === prefix.length;
   let from = prefix.length;
   for (const needle of needles) {
-    const at = findNeedle(needle, path, from);
+    const at = pieces === undefined ? findNeedle(needle, path, from) : pieces.find(needle.text, from);
     if (at === -1) return false;
     from = at + needle.text.length;
   }

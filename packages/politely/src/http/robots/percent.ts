@@ -3,6 +3,8 @@ const plain = /^[\w\-.~!&()+,;=:@/?[\]]*$/;
 
 const encodedOrSpecial = /%[\dA-Fa-f]{2}|[^\w\-.~!&()+,;=:@/?[\]]/g;
 
+const encodedOrForeign = /%[\dA-Fa-f]{2}|[\x80-\xFF]/g;
+
 const unreserved = /^[\w\-.~]$/;
 
 /**
@@ -14,6 +16,20 @@ const unreserved = /^[\w\-.~]$/;
  */
 export function normalisePath(octets: string): string {
   return plain.test(octets) ? octets : octets.replace(encodedOrSpecial, normaliseOne);
+}
+
+/**
+ * How long part of a path is where the longest rule decides: in octets after those outside ASCII are encoded and those that need no
+ * encoding are decoded. What is encoded beyond that, only to be compared, counts as it was written.
+ */
+export function pathLength(octets: string): number {
+  if (plain.test(octets)) return octets.length;
+  let length = octets.length;
+  for (const [found] of octets.matchAll(encodedOrForeign)) {
+    if (found.length === 1) length += 2;
+    else if (normaliseOne(found).length === 1) length -= 2;
+  }
+  return length;
 }
 
 function normaliseOne(found: string): string {

@@ -1,4 +1,8 @@
 import { matchesPattern, type Pattern } from "./pattern.js";
+import { Substrings } from "./substrings.js";
+
+/** When so many patterns with `*` have been compared with a path one by one, it pays to look at the path more closely. */
+const manyWildcards = 256;
 
 /** One Allow or Disallow line. */
 export interface Rule {
@@ -16,6 +20,8 @@ export interface RuleTable {
   readonly prefixes: readonly Rule[];
   /** For each prefix, the place of the longest other one that it begins with; -1 for none. */
   readonly parents: Int32Array;
+  /** For each prefix, which of its own rule and those of all that it begins with decides. */
+  readonly deciding: readonly Rule[];
   /** Patterns without `*` that end in `$`, by the one path they match. */
   readonly wholePaths: ReadonlyMap<string, Rule>;
   /** Patterns with `*`, the longest first; Allow before Disallow where they are equally long. */
@@ -36,20 +42,26 @@ export function createRuleTable(rules: readonly Rule[]): RuleTable {
   wildcards.sort(
     (one, other) => other.pattern.length - one.pattern.length || Number(other.isAllow) - Number(one.isAllow),
   );
-  return { prefixes: sorted, parents: parentsOf(sorted), wholePaths, wildcards };
+  const parents = parentsOf(sorted);
+  return { prefixes: sorted, parents, deciding: decidingOf(sorted, parents), wholePaths, wildcards };
 }
 
 /**
  * Finds the rule that decides about a normalised path: of those that match the longest, and of equally long ones an Allow.
  *
- * Undefined when none matches. Rules without `*` are found without going through all of them.
+ * Undefined when none matches. Rules without `*` are found without going through all of them; with those that have one, time grows with
+ * the path and with the rules, but not with the product of both.
  */
 export function findRule(table: RuleTable, path: string): Rule | undefined {
-  // A whole path is one longer than any prefix of it could be.
-  let best = table.wholePaths.get(path) ?? longestPrefix(table, path);
-  for (const rule of table.wildcards) {
+  let best = longestPrefix(table, path);
+  const whole = table.wholePaths.get(path);
+  if (whole !== undefined && isBetter(whole, best)) best = whole;
+  let pieces: Substrings | undefined;
+  for (let index = 0; index < table.wildcards.length; index++) {
+    const rule = table.wildcards[index];
     if (!isBetter(rule, best)) break;
-    if (matchesPattern(rule.pattern, path)) best = rule;
+    if (index === manyWildcards) pieces = new Substrings(path);
+    if (matchesPattern(rule.pattern, path, pieces)) best = rule;
   }
   return best;
 }
@@ -68,7 +80,7 @@ function isBetter(rule: Rule, best: Rule | undefined): boolean {
  * Everything that sorts between a beginning of the path and the path itself begins with that beginning. So the last prefix that does not
  * sort after the path leads, from parent to parent, to all that the path begins with, the longest first.
  */
-function longestPrefix({ prefixes, parents }: RuleTable, path: string): Rule | undefined {
+function longestPrefix({ prefixes, parents, deciding }: RuleTable, path: string): Rule | undefined {
   let low = 0;
   let high = prefixes.length;
   while (low < high) {
@@ -78,7 +90,17 @@ function longestPrefix({ prefixes, parents }: RuleTable, path: string): Rule | u
   }
   let at = low - 1;
   while (at !== -1 && !path.startsWith(prefixes[at].pattern.prefix)) at = parents[at];
-  return at === -1 ? undefined : prefixes[at];
+  return at === -1 ? undefined : deciding[at];
+}
+
+/** A rule may be the longer one in octets although its prefix is the shorter one: `/a%27` has five, `/a'b` four. */
+function decidingOf(sorted: readonly Rule[], parents: Int32Array): Rule[] {
+  const deciding: Rule[] = [];
+  sorted.forEach((rule, index) => {
+    const outer = parents[index] === -1 ? undefined : deciding[parents[index]];
+    deciding.push(outer === undefined || isBetter(rule, outer) ? rule : outer);
+  });
+  return deciding;
 }
 
 function parentsOf(sorted: readonly Rule[]): Int32Array {

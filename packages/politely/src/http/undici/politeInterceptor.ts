@@ -1,5 +1,6 @@
 import type { AnyLimiter } from "../../sharedTypes.js";
 import { type Exchange, exchangeOf } from "../exchange.js";
+import { asyncRelay } from "./asyncRelay.js";
 import { ControllerHandler } from "./controllerHandler.js";
 import {
   type ControllerCallbacks,
@@ -36,7 +37,7 @@ export type PoliteDispatch = <AnyDispatch extends (options: never, handler: neve
  */
 export function politeInterceptor(limiter: AnyLimiter, options: InterceptorOptions = {}): PoliteDispatch {
   const exchange = exchangeOf(limiter, "politeInterceptor");
-  exchange.isIntercepted = true;
+  exchange.relay ??= asyncRelay();
   const origin = options.origin === undefined ? undefined : new URL(options.origin).origin;
   const intercept = (dispatch: Dispatch): Dispatch =>
     // undici insists on a function of two parameters.
@@ -44,8 +45,6 @@ export function politeInterceptor(limiter: AnyLimiter, options: InterceptorOptio
       // What is wrong with the arguments is undici's to say.
       if (!isObject(request) || !isObject(handler)) return dispatch(request, handler);
       const url = requestUrl(request, origin);
-      // When this dispatcher is the global one, the limiter's own fetch and its questions for robots.txt come this way.
-      if (url !== undefined && exchange.takeOwn(url)) return dispatch(request, handler);
       ride(exchange, dispatch, { request, handler, url });
       return true;
     };

@@ -60,7 +60,9 @@ export class Ride {
       this.#giveUp(new TypeError(NO_ORIGIN));
       return;
     }
-    const taken = outer?.exchange === this.exchange ? outer.#handOver() : undefined;
+    const handed = outer?.exchange === this.exchange ? outer.#handOver() : undefined;
+    // When this dispatcher is the global one, the limiter's own fetch and its questions for robots.txt come this way.
+    const taken = handed ?? this.exchange.takeOwn(errand.url);
     if (taken !== undefined) {
       this.#depart(taken, send);
       return;

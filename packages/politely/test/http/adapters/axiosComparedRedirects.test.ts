@@ -89,6 +89,33 @@ describe.each(["http", "fetch"] as const)("politeAxios with the %s adapter", (ad
   );
 });
 
+describe("politeAxios, where a location has a user name and a password,", () => {
+  const withUser = (origin: string): string => origin.replace("//", "//other:secret@");
+
+  it.each<AxiosRequestConfig>([{}, { auth: { username: "me", password: "mine" } }])(
+    "sends of them what axios does, with %o",
+    (config) =>
+      play("http", async (world) => {
+        for (const site of [world.a, world.b]) {
+          redirectAll(world.a, 302, `${withUser(site.origin)}/end`);
+          const expected = await record(axios.create(), world, config);
+          expect.soft(await record(world.client, world, config), `to ${site.key}`).toEqual(expected);
+        }
+      }),
+  );
+
+  it("does not follow it with the fetch adapter, as axios does not, and does not tell the password", () =>
+    play("fetch", async ({ client, a }) => {
+      redirectAll(a, 302, `${withUser(a.origin)}/end`);
+      for (const each of [axios.create({ adapter: "fetch" }), client]) {
+        const error: unknown = await each.get(`${a.origin}/start`).catch((caught: unknown) => caught);
+        expect(error).toBeInstanceOf(AxiosError);
+        expect(String(error)).not.toContain("secret");
+      }
+      expect(a.requests.map(({ url }) => url)).toEqual(["/start", "/start"]);
+    }));
+});
+
 describe("politeAxios, where a redirect cannot be followed,", () => {
   const stop = (): never => {
     throw new Error("not there");

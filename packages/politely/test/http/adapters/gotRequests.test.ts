@@ -208,6 +208,18 @@ describe("politeGot", () => {
       };
       expect(await client(`${a.origin}/start`).text()).toBe("end");
     }));
+
+  it("keeps the place of a redirect that it does not follow until the last byte", () =>
+    play(async ({ client, limiter, a }) => {
+      const body = openBody(a, 302, { location: "/end" });
+      const answer = client(a.origin, { followRedirect: false });
+      await until("the headers are there", () => a.requests.length === 1);
+      await pause(20);
+      expect(limiter.stats(a.key)?.inFlight).toBe(1);
+      body().end("moved");
+      expect(await answer).toMatchObject({ statusCode: 302, body: "moved" });
+      await until("the place is free", () => limiter.stats(a.key)?.inFlight === 0);
+    }));
 });
 
 describe("a stream of politeGot", () => {

@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import { Agent, fetch as undiciFetch } from "undici";
 import { describe, expect, it } from "vitest";
 import { exchangeOf } from "../../../src/http/exchange.js";
@@ -29,22 +30,28 @@ describe("a limiter whose fetch goes through its own interceptor", () => {
     expect(polite.stats(HERE)).toMatchObject({ totalRequests: 3, inFlight: 0 });
   });
 
-  it("takes no request for another to the same URL that is still on its way to the dispatcher", async () => {
+  it("takes over the request on whose behalf a dispatcher is called, once, and no other", async () => {
     const polite = looped({});
     const exchange = exchangeOf(polite, "the test");
     const url = "https://a.example/";
-    const answer: (() => void)[] = [];
-    const send = (): Promise<void> => new Promise((resolve) => void answer.push(resolve));
-    const first = exchange.sendOwn(url, send);
-    expect(exchange.takeOwn(url)).toBe(true);
-    const second = exchange.sendOwn(url, send);
-    // The first is answered before the second has reached the dispatcher.
-    answer[0]();
-    await first;
-    expect(exchange.takeOwn(url)).toBe(true);
-    answer[1]();
-    await second;
-    expect(exchange.takeOwn(url)).toBe(false);
+    const takesOver = (target: string): boolean => exchange.takeOwn(target) !== undefined;
+    const heard: boolean[] = [];
+    await exchange.sendOwn(url, await exchange.admit({ url }), async () => {
+      heard.push(takesOver("https://b.example/"), takesOver("no target"));
+      await Promise.resolve();
+      heard.push(takesOver(`${url}?`), takesOver(url));
+    });
+    expect(heard).toEqual([false, false, true, false]);
+    expect(takesOver(url)).toBe(false);
+  });
+
+  it("takes over nothing on behalf of a request that is answered", async () => {
+    const exchange = exchangeOf(looped({}), "the test");
+    const url = "https://a.example/";
+    const takesOver = await exchange.sendOwn(url, await exchange.admit({ url }), () =>
+      Promise.resolve(AsyncResource.bind(() => exchange.takeOwn(url) !== undefined)),
+    );
+    expect(takesOver()).toBe(false);
   });
 
   it("gets robots.txt through redirects without waiting for itself", async () => {

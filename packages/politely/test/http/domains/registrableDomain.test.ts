@@ -57,6 +57,23 @@ describe("registrableDomain", () => {
     expect(registrableDomain(host)).toBeNull();
   });
 
+  it.each([
+    ["mtls.run.app", null],
+    ["a.mtls.run.app", null],
+    ["b.a.mtls.run.app", "b.a.mtls.run.app"],
+    ["b.a.run.app", "b.a.run.app"],
+    ["run.app", "run.app"],
+    ["r.cloud.int.apple", null],
+    ["us-west-1.r.cloud.int.apple", null],
+    ["ex.futurecms.at", null],
+    ["svc.firenet.ch", null],
+    ["www.ck", "www.ck"],
+    ["a.www.ck", "www.ck"],
+    ["city.kawasaki.jp", "city.kawasaki.jp"],
+  ])("of %j is %s, where the list has a wildcard within a wildcard or an exception", (host, domain) => {
+    expect(registrableDomain(host)).toBe(domain);
+  });
+
   it("refuses what is no text", () => {
     for (const host of [undefined, null, 5, new URL("https://example.com")]) {
       expect(() => registrableDomain(host as unknown as string)).toThrow("host must be a text; got");

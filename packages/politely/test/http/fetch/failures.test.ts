@@ -25,7 +25,7 @@ describe("what a failure says about the site", () => {
     ["a socket's own timeout", networkFailure("ETIMEDOUT"), "timeout"],
     ["AbortSignal.timeout", new DOMException("too late", "TimeoutError"), "timeout"],
     ["an abort", new DOMException("enough", "AbortError"), undefined],
-    ["an argument that makes no sense", new TypeError("method must be a token"), "unused"],
+    ["an argument that makes no sense", new TypeError("'b a d' is not a valid HTTP method."), "unused"],
     ["a URL that is none", networkFailure("ERR_INVALID_URL"), "unused"],
     ["a browser's silence", new TypeError("Failed to fetch"), "server_error"],
     ["a redirect that was not wanted", fetchFailure("unexpected redirect"), undefined],

@@ -20,7 +20,7 @@ function tracked(): { flight: Flight; released: (Outcome | undefined)[] } {
 }
 
 describe("a request that failed", () => {
-  const wrong = new TypeError("body is no form");
+  const wrong = new TypeError("Request with GET/HEAD method cannot have body.");
 
   it("before it was sent is given back", () => {
     const { flight, released } = tracked();

@@ -56,6 +56,13 @@ describe("a pattern", () => {
     );
     expect(lengths).toEqual([1, 6, 3, 2, 7, 10, 6]);
   });
+
+  it("is counted as it is written where it is encoded only to be compared", () => {
+    const lengths = ["/a'", "/a|", "/a$b", "/a b", "/a%", "/a%27", "/a%20b"].map(
+      (value) => compilePattern(value).length,
+    );
+    expect(lengths).toEqual([3, 3, 4, 4, 3, 5, 6]);
+  });
 });
 
 describe("the longest rule", () => {
@@ -77,6 +84,11 @@ describe("the longest rule", () => {
     [["Disallow: /日", "Allow: /*$"], "/日本", false],
     [["Disallow: /%61%62", "Allow: /a*"], "/abc", true],
     [["Disallow: /same", "Disallow: /same", "Allow: /same"], "/same", true],
+    [["Allow: /a'", "Disallow: /a*bc"], "/a'bc", false],
+    [["Allow: /a|", "Disallow: /a*bc"], "/a|bc", false],
+    [["Allow: /a$b", "Disallow: /*bcd"], "/a$bcd", false],
+    [["Allow: /a%27", "Disallow: /a'b"], "/a'bc", true],
+    [["Disallow: /a%27", "Allow: /a'$"], "/a'", false],
     [["Disallow: /*x", "Allow: /*y"], "/xy", true],
   ])("of %j decides about %s: allowed %s", (rules, path, isAllowed) => {
     for (const lines of [rules, [...rules].reverse()]) {

@@ -25,12 +25,11 @@ export function slowMatch(pattern: string, path: string): boolean {
   return path !== "" && path[0] === pattern[0] && slowMatch(pattern.slice(1), path.slice(1));
 }
 
-/** Whether the rules let a path through, by asking all of them. A literal `$` counts as the three characters it is compared as. */
+/** Whether the rules let a path through, by asking all of them. */
 export function slowDecision(rules: readonly Line[], path: string): boolean {
   let best = { length: 0, isAllow: true };
   for (const { name, value } of rules) {
-    const inner = value.endsWith("$") ? value.slice(0, -1) : value;
-    const length = value.length + 2 * (inner.split("$").length - 1);
+    const { length } = value;
     if (value === "" || !slowMatch(value, path)) continue;
     const isAllow = name === "Allow";
     if (length > best.length || (length === best.length && isAllow)) best = { length, isAllow };
