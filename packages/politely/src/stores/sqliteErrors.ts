@@ -17,7 +17,7 @@ const sentences: Readonly<Record<string, string>> = {
 };
 
 /** Failures that somebody has to mend. The others may pass. */
-const LASTING: readonly string[] = ["NOTADB", "CORRUPT", "PERM", "AUTH"];
+const LASTING: readonly string[] = ["READONLY", "NOTADB", "CORRUPT", "CANTOPEN", "PERM", "AUTH"];
 
 const names: Readonly<Record<number, string>> = {
   3: "PERM",

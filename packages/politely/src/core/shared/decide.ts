@@ -4,7 +4,7 @@ import { leave } from "./leave.js";
 import { look } from "./look.js";
 import { memoText, readMemo } from "./memoText.js";
 import { moveBack } from "./moveBack.js";
-import type { LimitOperation, LookOperation, ReplyTo } from "./operation.js";
+import type { LimitOperation, LookOperation, ReplyTo, SettleOperation } from "./operation.js";
 import { record } from "./record.js";
 import { renew } from "./renew.js";
 import { settle } from "./settle.js";
@@ -20,7 +20,7 @@ const MEMOS_MOST = 1_000;
  * It is more than a client of any store is behind what another has written. Otherwise the one would move the past back again and again, and the other be
  * given the difference each time. DynamoDB's clients come closest: see `AnswerClock`.
  */
-const BEHIND_MOST_US = 2_000_000;
+export const BEHIND_MOST_US = 2_000_000;
 
 /**
  * Carries out one operation on the states of its keys, which it changes, and returns the reply.
@@ -38,7 +38,8 @@ export function decide<Op extends LimitOperation>(
   const [first] = states;
   const memo = first.memos.find(({ asker }) => asker === operation.asker);
   if (memo !== undefined && memo.sequence >= operation.sequence) return readMemo(memo.reply, operation) as ReplyTo<Op>;
-  const reply = carryOut(states, operation, timeUs) as ReplyTo<Op>;
+  const isUnsure = operation.kind === "settle" && operation.isAgain === true && isMemoGone(first, timeUs);
+  const reply = carryOut(states, isUnsure ? withoutGift(operation) : operation, timeUs) as ReplyTo<Op>;
   if (isWorthRemembering(operation, reply)) {
     keep(first.memos, ({ asker, atUs }) => asker !== operation.asker && atUs + MEMO_US > timeUs);
     if (first.memos.length >= MEMOS_MOST) first.memos.shift();
@@ -48,10 +49,25 @@ export function decide<Op extends LimitOperation>(
   return reply;
 }
 
-/** What can be asked again without harm needs no memory: everything but what was taken or given. */
+/** Whether an answer may be forgotten that is not yet old: all those after it are there still, so the list is full, and the first of it not old either. */
+function isMemoGone({ memos }: KeyState, nowUs: number): boolean {
+  return memos.length >= MEMOS_MOST && memos[0].atUs + MEMO_US > nowUs;
+}
+
+/** What gives something back, without that: it may have been given already. */
+function withoutGift(operation: SettleOperation): SettleOperation {
+  const keys = operation.keys.map((key) => {
+    const { rate, window, quota } = key.back;
+    return { ...key, back: { rate: Math.min(0, rate), window: Math.min(0, window), quota: Math.min(0, quota) } };
+  });
+  return operation.isUnused ? { ...operation, keys, unusedAt: [] } : { ...operation, keys };
+}
+
+/** What can be asked again without harm needs no memory: everything but what was taken, given or decided by a person. */
 function isWorthRemembering(operation: LimitOperation, reply: object): boolean {
   if (operation.kind !== "look" && operation.asker === "") return false;
   if (operation.kind === "take") return "starts" in reply && (reply.starts as readonly unknown[]).length > 0;
+  if (operation.kind === "set") return operation.reset !== "nothing" || operation.pauseUs >= 0;
   return operation.kind === "settle" || operation.kind === "record";
 }
 

@@ -1,6 +1,6 @@
 import type { CooldownState } from "../cooldown.js";
 import type { Headroom } from "../headroom.js";
-import type { SharedRule } from "./operation.js";
+import type { SharedRule, Units } from "./operation.js";
 
 /** Stands for an instant that never was. Timelines begin at 0. */
 export const NEVER_US = -1;
@@ -30,7 +30,7 @@ export interface KeyState {
   /** The place of the one request that went first after a hold; empty when none is out. */
   probe: string;
   headroom: (Headroom & { readonly because: string }) | undefined;
-  /** One for each policy that was seen lately. Each counts every start, so the strictest decides. */
+  /** One for each policy that was seen lately, or has counted what still matters. Each counts every start, so the strictest in use decides. */
   readonly tracks: Track[];
   readonly places: Place[];
   /** Askers that were told to come back. */
@@ -45,7 +45,7 @@ export interface KeyState {
 export interface Track {
   readonly ruleId: string;
   readonly rule: SharedRule;
-  /** Until then some process is taken to use this policy: one lease after it did, or after the turn it waits for. */
+  /** Until then some process is taken to use this policy: one lease after it did, or after the turn it waits for. From then on it binds nobody else. */
   usedUs: number;
   /** Starts before this instant are not known one by one: nothing of them can be given back. */
   sinceUs: number;
@@ -79,7 +79,16 @@ export interface Ticket {
   readonly turnUs: number;
   /** Since when it waits: who came before goes first. */
   readonly joinedUs: number;
+  /** What it wants to take here. */
+  readonly cost: Units;
+  readonly stands: Stand;
 }
+
+/**
+ * How somebody stands in the line of a key: because that stops it longest; `"firm"`, since it has waited for long and for several keys at once, and
+ * each of them is kept for it before its turn, too; or `"aside"`, since another key stops it for longer, and it saves up here until then.
+ */
+export type Stand = "inLine" | "firm" | "aside";
 
 /** A process, and when it was last seen. */
 export interface Member {

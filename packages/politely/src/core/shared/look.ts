@@ -1,6 +1,6 @@
 import { rateOwedAt } from "../rate.js";
 import { windowReadyAt, windowUsed } from "../window.js";
-import type { KeyState } from "./keyState.js";
+import type { KeyState, Track } from "./keyState.js";
 import type { LookAtKey, LookOperation, LookReply, TakeKey } from "./operation.js";
 import { endLapsedPlaces } from "./places.js";
 import { blocksAt } from "./ready.js";
@@ -13,15 +13,14 @@ export function look(states: readonly KeyState[], operation: LookOperation, nowU
   const keys = states.map((state, index) => {
     const key = operation.keys[index];
     endLapsedPlaces(state, nowUs);
-    trackOf(state, key.ruleId, key.rule, nowUs);
+    const track = trackOf(state, key.ruleId, key.rule, nowUs);
     dropOldTracks(state, key.ruleId, nowUs);
-    return lookAt(state, key, nowUs);
+    return lookAt(state, key, track, nowUs);
   });
   return { nowUs, keys };
 }
 
-function lookAt(state: KeyState, key: TakeKey, nowUs: number): LookAtKey {
-  const track = trackOf(state, key.ruleId, key.rule, nowUs);
+function lookAt(state: KeyState, key: TakeKey, track: Track, nowUs: number): LookAtKey {
   const { rule } = track;
   const { cooldown } = state;
   return {

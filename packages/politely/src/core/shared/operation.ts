@@ -124,7 +124,7 @@ export interface TakeReply {
   readonly isCooling: boolean;
   /** A rule of another process applied that allows less, at this key; -1: none. */
   readonly stricterAt: number;
-  /** Processes seen lately at the first key; 0 when `member` was empty. */
+  /** Processes seen lately, at the key where there were most; 0 when `member` was empty. */
   readonly fleet: number;
   /** The calendar period given is not the one that runs: give the right one. Nothing was done. */
   readonly isStalePeriod: boolean;
@@ -173,6 +173,8 @@ export interface SettleOperation extends Sender {
   readonly isUnused: boolean;
   /** When it stands for several starts of one take, the last of them in `startedUs`: each instant and how many were to start at it, the oldest first. */
   readonly unusedAt?: readonly number[];
+  /** It gives something back and may have been carried out already: it was sent before, and nobody knows whether it arrived. Absent: it is new. */
+  readonly isAgain?: boolean;
   readonly keys: readonly SettleKey[];
 }
 

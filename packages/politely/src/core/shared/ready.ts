@@ -3,9 +3,9 @@ import { rateOwedAt, rateReadyAt } from "../rate.js";
 import { windowReadyAt } from "../window.js";
 import type { KeyState, Track } from "./keyState.js";
 import { NEVER_US } from "./keyState.js";
-import type { SharedRule, StopKind, TakeKey } from "./operation.js";
+import type { SharedRule, StopKind, TakeKey, Units } from "./operation.js";
 import { limitNumbers } from "./ruleNumbers.js";
-import { turnPage, unitsInFlight } from "./tracks.js";
+import { isUsed, turnPage, unitsInFlight } from "./tracks.js";
 import { windowsOf } from "./windowLog.js";
 
 /** The least and the most time between two looks at something that only an answer, a release or a person can change. */
@@ -30,6 +30,14 @@ export interface Block {
   readonly because: string;
 }
 
+/** Those who go first at a key: how many starts, and what these take together. */
+export interface Ahead extends Units {
+  readonly starts: number;
+}
+
+/** Nobody goes first. */
+export const NOBODY: Ahead = { starts: 0, rate: 0, window: 0, quota: 0 };
+
 /** Stands for a wait whose end is no event. */
 const NO_EVENT = -1;
 
@@ -41,11 +49,11 @@ const NO_EVENT = -1;
 type Tell = (kind: StopKind, atUs: number, paceUs: number, why: string | SharedRule, window?: number) => void;
 
 /**
- * What lets a start at this key wait longest, when so many others go first; undefined when nothing does.
+ * What lets a start at this key wait longest, when these others go first; undefined when nothing does.
  *
  * `readyUs` and `againUs` are the latest of all blocks, and `isEvent` is true when any of them may end sooner or be put off.
  */
-export function blockAt(state: KeyState, key: TakeKey, nowUs: number, ahead: number): Block | undefined {
+export function blockAt(state: KeyState, key: TakeKey, nowUs: number, ahead: Ahead): Block | undefined {
   let found: Block | undefined;
   eachBlock(state, key, nowUs, ahead, (block) => {
     found = found === undefined ? block : bothBlocks(found, block);
@@ -67,17 +75,17 @@ export function bothBlocks(one: Block, other: Block): Block {
 /** Everything that does not allow a start now, the latest first. */
 export function blocksAt(state: KeyState, key: TakeKey, nowUs: number): Block[] {
   const blocks: Block[] = [];
-  eachBlock(state, key, nowUs, 0, (block) => blocks.push(block));
+  eachBlock(state, key, nowUs, NOBODY, (block) => blocks.push(block));
   return blocks.sort((a, b) => b.atUs - a.atUs);
 }
 
-function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, found: (block: Block) => void): void {
+function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: Ahead, found: (block: Block) => void): void {
   const pollUs = Math.max(POLL_LEAST_US, Math.min(POLL_MOST_US, Math.ceil((nowUs - state.lastUs) / 8)));
   const tell: Tell = (kind, atUs, paceUs, why, window = 0) => {
     if (atUs <= nowUs) return;
     const isEvent = paceUs !== NO_EVENT;
     const readyUs = isEvent ? Math.min(atUs, nowUs + pollUs) : atUs;
-    const againUs = isEvent ? lookAgainAt(state, { atUs, paceUs, pollUs, nowUs, ahead }) : atUs;
+    const againUs = isEvent ? lookAgainAt(state, { atUs, paceUs, pollUs, nowUs, ahead: ahead.starts }) : atUs;
     const because = typeof why === "string" ? why : limitNumbers(why, kind, window);
     found({ kind, atUs, readyUs, againUs, isEvent, because });
   };
@@ -92,7 +100,7 @@ function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, 
     else tell("cooldown", afterHold(readyUs, state, key, nowUs, ahead), NO_EVENT, cooldown.because);
   }
   if (headroom !== undefined && headroom.untilUs > nowUs) {
-    const spacedUs = headroom.gapUs > 0 ? spacedAt(state, headroom.gapUs, fromAnswer, nowUs, ahead) : nowUs;
+    const spacedUs = headroom.gapUs > 0 ? spacedAt(state, headroom.gapUs, fromAnswer, nowUs, ahead.starts) : nowUs;
     const endUs = afterHold(headroom.untilUs, state, key, nowUs, ahead);
     tell(
       "headers",
@@ -102,10 +110,11 @@ function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, 
     );
   }
   if (key.slowUs > 0) {
-    const atUs = spacedAt(state, key.slowUs, fromAnswer, nowUs, ahead);
+    const atUs = spacedAt(state, key.slowUs, fromAnswer, nowUs, ahead.starts);
     tell("minDelay", atUs, paceAfter(answerUs, key.slowUs), "");
   }
   for (const track of state.tracks) {
+    if (!isBinding(track, key, nowUs)) continue;
     // Another policy stops nobody for longer than it lives.
     const isOther = track.ruleId !== key.ruleId;
     const tellOther: Tell = (kind, atUs, ...rest) => tell(kind, Math.min(atUs, track.usedUs), ...rest);
@@ -113,30 +122,62 @@ function eachBlock(state: KeyState, key: TakeKey, nowUs: number, ahead: number, 
   }
 }
 
-function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number, ahead: number, tell: Tell): void {
+/** Whether a policy counts for somebody who asks: it is its own, or somebody else uses it. */
+function isBinding(track: Track, key: TakeKey, nowUs: number): boolean {
+  return track.ruleId === key.ruleId || isUsed(track, nowUs);
+}
+
+/** When so much has come together in the buckets and windows of a key that its cost fits, when these others go first; Infinity when only an answer can tell. */
+export function savedUpAt(state: KeyState, key: TakeKey, nowUs: number, ahead: Ahead): number {
+  let readyUs = nowUs;
+  for (const track of state.tracks) {
+    if (!isBinding(track, key, nowUs)) continue;
+    const { rule } = track;
+    if (rule.rateCount > 0) readyUs = Math.max(readyUs, bucketAt(track, key.cost.rate + ahead.rate, nowUs));
+    windowsOf(rule.windows).forEach((_, index) => {
+      readyUs = Math.max(readyUs, windowAt(state, track, index, key.cost.window + ahead.window, nowUs).atUs);
+    });
+  }
+  return readyUs;
+}
+
+/** When a bucket has room for so many units. From now on: one that was idle has saved up no more than its burst for those ahead. */
+function bucketAt({ rule, owed, owedUs }: Track, units: number, nowUs: number): number {
+  const fromUs = Math.max(nowUs, owedUs);
+  const room = (rule.burst - units) * rule.ratePerUs;
+  return rateReadyAt(rule.rateCount, rateOwedAt(rule.rateCount, owed, owedUs, fromUs), fromUs, room);
+}
+
+/** When a window has room for so many units, and how often it has to be filled before; Infinity when only an answer can make room. */
+function windowAt(
+  state: KeyState,
+  { rule, logs }: Track,
+  index: number,
+  units: number,
+  nowUs: number,
+): { readonly atUs: number; readonly rounds: number } {
+  const [count, perUs, grainUs] = rule.windows.slice(3 * index, 3 * index + 3);
+  const window = { count, perUs, grainUs };
+  const rounds = units > window.count ? Math.ceil(units / window.count) - 1 : 0;
+  const pending = rule.fromAnswer ? unitsInFlight(state) : 0;
+  const atUs = windowReadyAt(logs[index], 0, window, nowUs, units - rounds * window.count, pending);
+  return { atUs: atUs + rounds * window.perUs, rounds };
+}
+
+function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number, ahead: Ahead, tell: Tell): void {
   const { rule } = track;
   const { places } = state;
   const isPending = rule.fromAnswer && places.length > 0;
   const freeUs = places.length === 0 ? nowUs : firstFreeUs(state);
   const answerUs = answerAfter(state);
   if (rule.gapUs > 0) {
-    const atUs = spacedAt(state, rule.gapUs, rule.fromAnswer, nowUs, ahead);
+    const atUs = spacedAt(state, rule.gapUs, rule.fromAnswer, nowUs, ahead.starts);
     tell("minDelay", atUs, isPending ? answerUs + rule.gapUs : NO_EVENT, rule);
   }
-  if (rule.rateCount > 0) {
-    // From now on: a bucket that was idle has saved up no more than its burst for those ahead.
-    const fromUs = Math.max(nowUs, track.owedUs);
-    const owed = rateOwedAt(rule.rateCount, track.owed, track.owedUs, fromUs);
-    const room = (rule.burst - key.cost.rate - ahead) * rule.ratePerUs;
-    tell("rate", rateReadyAt(rule.rateCount, owed, fromUs, room), NO_EVENT, rule);
-  }
-  const pending = rule.fromAnswer ? unitsInFlight(state) : 0;
+  if (rule.rateCount > 0) tell("rate", bucketAt(track, key.cost.rate + ahead.rate, nowUs), NO_EVENT, rule);
   windowsOf(rule.windows).forEach((window, index) => {
-    const wanted = key.cost.window + ahead;
-    const rounds = wanted > window.count ? Math.ceil(wanted / window.count) - 1 : 0;
-    const units = wanted - rounds * window.count;
-    const atUs = windowReadyAt(track.logs[index], 0, window, nowUs, units, pending);
-    if (atUs !== Number.POSITIVE_INFINITY) tell("window", atUs + rounds * window.perUs, NO_EVENT, rule, index);
+    const { atUs, rounds } = windowAt(state, track, index, key.cost.window + ahead.window, nowUs);
+    if (atUs !== Number.POSITIVE_INFINITY) tell("window", atUs, NO_EVENT, rule, index);
     else {
       const paceUs = Math.ceil((answerUs + window.perUs) / window.count);
       tell("window", freeUs + window.perUs * (1 + rounds), paceUs, rule, index);
@@ -144,10 +185,10 @@ function trackBlocks(state: KeyState, track: Track, key: TakeKey, nowUs: number,
   });
   if (rule.quota > 0) {
     turnPage(track, key, nowUs);
-    const isSpent = track.quotaUsed + key.cost.quota + ahead > rule.quota;
+    const isSpent = track.quotaUsed + key.cost.quota + ahead.quota > rule.quota;
     if (isSpent) tell("quota", afterHold(track.quotaUntilUs, state, key, nowUs, ahead), NO_EVENT, rule);
   }
-  if (rule.concurrency > 0 && places.length + ahead >= rule.concurrency) {
+  if (rule.concurrency > 0 && places.length + ahead.starts >= rule.concurrency) {
     tell("concurrency", Math.max(freeUs, nowUs + 1), Math.ceil(answerUs / rule.concurrency), rule);
   }
 }
@@ -167,15 +208,17 @@ function afterGap(lastUs: number, gapUs: number, nowUs: number, ahead: number): 
 }
 
 /** When a hold is over for somebody with so many in front: these go first, at the pace of the key, so that not all come at once. */
-function afterHold(untilUs: number, state: KeyState, key: TakeKey, nowUs: number, ahead: number): number {
-  if (ahead === 0 || untilUs <= nowUs) return untilUs;
-  let spreadUs = ahead * key.slowUs;
-  for (const { rule } of state.tracks) {
-    spreadUs = Math.max(spreadUs, ahead * rule.gapUs);
-    const beyond = ahead + key.cost.rate - rule.burst;
+function afterHold(untilUs: number, state: KeyState, key: TakeKey, nowUs: number, ahead: Ahead): number {
+  if (ahead.starts === 0 || untilUs <= nowUs) return untilUs;
+  let spreadUs = ahead.starts * key.slowUs;
+  for (const track of state.tracks) {
+    if (!isBinding(track, key, nowUs)) continue;
+    const { rule } = track;
+    spreadUs = Math.max(spreadUs, ahead.starts * rule.gapUs);
+    const beyond = ahead.rate + key.cost.rate - rule.burst;
     if (rule.rateCount > 0) spreadUs = Math.max(spreadUs, Math.ceil((beyond * rule.ratePerUs) / rule.rateCount));
     for (const { count, perUs } of windowsOf(rule.windows)) {
-      spreadUs = Math.max(spreadUs, Math.floor((ahead + key.cost.window - 1) / count) * perUs);
+      spreadUs = Math.max(spreadUs, Math.floor((ahead.window + key.cost.window - 1) / count) * perUs);
     }
   }
   return untilUs + spreadUs;

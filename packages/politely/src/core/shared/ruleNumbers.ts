@@ -1,5 +1,5 @@
 import type { Rule } from "../rule.js";
-import type { SharedRule, StopKind } from "./operation.js";
+import type { SharedRule, StopKind, Units } from "./operation.js";
 
 /** The part of a rule that a store needs. */
 export function sharedRuleOf(rule: Rule): SharedRule {
@@ -38,25 +38,27 @@ export function isFollowed({ concurrency, fromAnswer }: SharedRule): boolean {
 }
 
 /**
- * One part of a rule when it is divided among `parts` processes that cannot speak to one another.
+ * One part of a rule when it is divided among `parts` processes that cannot speak to one another, with room for a request of this cost.
  *
- * The parts add up to at most the whole for gaps, rates and windows. What cannot be divided, a place or the unit of a quota or
- * burst, each process has at least one of.
+ * In the long run the parts add up to at most the whole for gaps, rates and windows: where a part has to be larger for the cost to fit, a window is longer in
+ * turn. What cannot be divided, a place or what one request takes of a quota or burst, each process has at least once.
  */
-export function partOf(rule: SharedRule, parts: number): SharedRule {
-  const share = (count: number): number => Math.max(1, Math.floor(count / parts));
+export function partOf(rule: SharedRule, parts: number, cost: Units): SharedRule {
+  const share = (count: number, least: number): number => Math.max(1, least, Math.floor(count / parts));
   const windows: number[] = [];
   for (let index = 0; index < rule.windows.length; index += 3) {
     const [count, perUs, grainUs] = rule.windows.slice(index, index + 3);
-    windows.push(share(count), count >= parts ? perUs : perUs * Math.ceil(parts / count), grainUs);
+    const own = share(count, cost.window);
+    windows.push(own, perUs * Math.ceil(Math.max(1, (own * parts) / count)), grainUs);
   }
+  const burst = share(rule.burst, cost.rate);
   return {
     ...rule,
     gapUs: rule.gapUs * parts,
-    ratePerUs: Math.min(rule.ratePerUs * parts, Math.floor(Number.MAX_SAFE_INTEGER / share(rule.burst) / 2)),
-    burst: share(rule.burst),
+    ratePerUs: Math.min(rule.ratePerUs * parts, Math.floor(Number.MAX_SAFE_INTEGER / burst / 2)),
+    burst,
     windows,
-    quota: rule.quota === 0 ? 0 : share(rule.quota),
-    concurrency: rule.concurrency === 0 ? 0 : share(rule.concurrency),
+    quota: rule.quota === 0 ? 0 : share(rule.quota, cost.quota),
+    concurrency: rule.concurrency === 0 ? 0 : share(rule.concurrency, 1),
   };
 }

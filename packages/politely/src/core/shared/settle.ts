@@ -1,10 +1,10 @@
 import { afterBadAnswer, afterSuccess, type CooldownState } from "../cooldown.js";
 import { headroomAfter } from "../headroom.js";
-import { rateOwedAt, rateOwedWithout } from "../rate.js";
+import { rateOwedWithout } from "../rate.js";
 import type { KeyState, Track } from "./keyState.js";
 import type { SettleKey, SettleOperation, SettleReply, Units } from "./operation.js";
 import { endLapsedPlaces, endPlace } from "./places.js";
-import { unlogUnits } from "./tracks.js";
+import { charge, unlogUnits } from "./tracks.js";
 
 /** Takes a start back, or hears its answer while it goes on. */
 export function settle(states: readonly KeyState[], operation: SettleOperation, nowUs: number): SettleReply {
@@ -70,13 +70,9 @@ function giveBackTo(track: Track, back: Units, startedUs: number, laterUnits: nu
   const { rateCount, ratePerUs, quota } = track.rule;
   const isKnown = startedUs >= track.sinceUs;
   if (rateCount > 0 && (isKnown ? back.rate !== 0 : back.rate < 0)) {
-    const atUs = Math.max(track.owedUs, nowUs);
-    const owed = rateOwedAt(rateCount, track.owed, track.owedUs, atUs);
-    track.owed =
-      back.rate > 0
-        ? rateOwedWithout(owed, back.rate * ratePerUs, laterUnits * ratePerUs)
-        : Math.min(Number.MAX_SAFE_INTEGER, owed - back.rate * ratePerUs);
-    track.owedUs = atUs;
+    // Brought up to now, then changed.
+    charge(track, Math.max(0, -back.rate), nowUs, nowUs);
+    if (back.rate > 0) track.owed = rateOwedWithout(track.owed, back.rate * ratePerUs, laterUnits * ratePerUs);
   }
   if (isKnown || back.window < 0) unlogUnits(track, startedUs, back.window, nowUs);
   const isSamePeriod = isKnown && startedUs >= track.quotaSinceUs;

@@ -1,6 +1,6 @@
 import { StoreError } from "../../errors.js";
 import type { CooldownState } from "../cooldown.js";
-import type { KeyState, Track } from "./keyState.js";
+import type { KeyState, Stand, Ticket, Track } from "./keyState.js";
 import { logOf, logPairs } from "./windowLog.js";
 
 /** The form written now. A form once written is read for ever: a new one gets a new number and a reader of its own. */
@@ -30,7 +30,7 @@ export function stateText(state: KeyState): string {
       : [headroom.gapUs, Math.max(0, headroom.holdUntilUs), headroom.untilUs, headroom.startedUs, headroom.because],
     state.tracks.map(trackList),
     state.places.map(({ id, expiresUs, holdUntilUs, units }) => [id, expiresUs, holdUntilUs, units]),
-    state.line.map(({ name, turnUs, joinedUs }) => [name, turnUs, joinedUs]),
+    state.line.map(ticketList),
     state.members.map(({ name, seenUs }) => [name, seenUs]),
     state.memos.map(({ asker, sequence, atUs, reply }) => [asker, sequence, atUs, reply]),
   ]);
@@ -67,7 +67,7 @@ type Version1 = readonly [
   readonly [number, number, number, number, string] | 0,
   readonly TrackList[],
   readonly (readonly [string, number, number, number])[],
-  readonly (readonly [string, number, number])[],
+  readonly TicketList[],
   readonly (readonly [string, number])[],
   readonly (readonly [string, number, number, string])[],
 ];
@@ -95,10 +95,25 @@ function readVersion1(list: Version1): KeyState {
     headroom: headroom === 0 ? undefined : readHeadroom(headroom),
     tracks: tracks.map(readTrack),
     places: places.map(([id, expiresUs, holdUntilUs, unitsHeld]) => ({ id, expiresUs, holdUntilUs, units: unitsHeld })),
-    line: line.map(([name, turnUs, joinedUs]) => ({ name, turnUs, joinedUs })),
+    line: line.map(readTicket),
     members: members.map(([name, memberSeenUs]) => ({ name, seenUs: memberSeenUs })),
     memos: memos.map(([asker, sequence, atUs, reply]) => ({ asker, sequence, atUs, reply })),
   };
+}
+
+/** What comes after the first three is left out where it is the usual, and came later: one unit of each kind, and how it stands. */
+type TicketList = readonly [string, number, number, number?, number?, number?, number?];
+
+const STANDS: readonly Stand[] = ["inLine", "firm", "aside"];
+
+function ticketList({ name, turnUs, joinedUs, cost, stands }: Ticket): TicketList {
+  const { rate, window, quota } = cost;
+  const isUsual = rate === 1 && window === 1 && quota === 1 && stands === "inLine";
+  return isUsual ? [name, turnUs, joinedUs] : [name, turnUs, joinedUs, rate, window, quota, STANDS.indexOf(stands)];
+}
+
+function readTicket([name, turnUs, joinedUs, rate = 1, window = 1, quota = 1, stands = 0]: TicketList): Ticket {
+  return { name, turnUs, joinedUs, cost: { rate, window, quota }, stands: STANDS[stands] ?? "inLine" };
 }
 
 function readHeadroom([gapUs, holdUntilUs, untilUs, startedUs, because]: readonly [

@@ -1,18 +1,18 @@
 import { isCooldownForgotten } from "../cooldown.js";
-import { ALWAYS_US, type KeyState, type Ticket } from "./keyState.js";
-import type { Start, Stop, TakeOperation, TakeReply } from "./operation.js";
+import { ALWAYS_US, type KeyState } from "./keyState.js";
+import { type AheadOf, aheadIn, claimsIn, isUnclaimed, noneAhead, waitsSince } from "./line.js";
+import type { Start, Stop, StopKind, TakeKey, TakeOperation, TakeReply } from "./operation.js";
 import { endLapsedPlaces } from "./places.js";
-import { type Block, blockAt, bothBlocks, POLL_MOST_US } from "./ready.js";
-import { countStart, dropOldTracks, keep, trackOf } from "./tracks.js";
+import { type Block, blockAt, bothBlocks, POLL_MOST_US, STANDBY_US } from "./ready.js";
+import { isFollowed } from "./ruleNumbers.js";
+import { countStart, dropOldTracks, isStale, isUsed, keep, logUnits, trackOf } from "./tracks.js";
 
-/** A turn that nobody took for this long is for whoever comes. */
-const UNCLAIMED_US = 100_000;
 /** Who has not come for this long after its turn is no longer counted as waiting. */
 export const MISSED_US = 1_000_000;
-/** Who comes at its turn still lets those go first who have waited for so much longer and are about to come. */
-const SENIOR_US = 1_000_000;
-/** Since when somebody waits who runs already and has lost its place: since before everybody else. */
-export const RUNS_US = 1;
+/** Who needs several keys and has waited for longer than this has each of them kept for it, as in one process by default. */
+const AGEING_US = 10_000_000;
+/** What holds a key that is nobody's turn to end. */
+const HOLDS: ReadonlySet<StopKind> = new Set(["cooldown", "probe", "pause", "quota", "headers"]);
 /** However far away its turn is, whoever waits asks again after this: those before it may be gone, or the policy be another. */
 export const ASK_AGAIN_US = 120_000_000;
 /** How long a process counts as part of the fleet after it was seen. */
@@ -35,10 +35,7 @@ interface Obstacle {
  * behind those who were told to come back; who comes at its turn takes the next start there is.
  */
 export function take(states: readonly KeyState[], operation: TakeOperation, nowUs: number): TakeReply {
-  const stale = operation.keys.some(
-    ({ period }) => period !== undefined && (nowUs < period.fromUs || nowUs >= period.untilUs),
-  );
-  if (stale) return { ...nothing(nowUs), isStalePeriod: true };
+  if (operation.keys.some(({ period }) => isStale(period, nowUs))) return { ...nothing(nowUs), isStalePeriod: true };
   for (let index = 0; index < states.length; index++) prepare(states[index], operation, index, nowUs);
   const starts: Start[] = [];
   let asked = operation;
@@ -54,8 +51,10 @@ export function take(states: readonly KeyState[], operation: TakeOperation, nowU
     starts,
     stop,
     isCooling: states.some(({ cooldown }) => cooldown !== undefined),
-    stricterAt: states.findIndex(({ tracks }) => tracks.length > 1),
-    fleet: operation.member === "" ? 0 : states[0].members.length,
+    stricterAt: states.findIndex(({ tracks }, index) =>
+      tracks.some((track) => track.ruleId !== operation.keys[index].ruleId && isUsed(track, nowUs)),
+    ),
+    fleet: operation.member === "" ? 0 : Math.max(...states.map(({ members }) => members.length)),
     isStalePeriod: false,
   };
 }
@@ -77,7 +76,7 @@ function prepare(state: KeyState, operation: TakeOperation, index: number, nowUs
   dropOldTracks(state, ruleId, nowUs);
   state.slowUs = Math.max(state.slowUs, slowUs);
   keep(state.line, ({ name, turnUs }) => name !== operation.ticket && turnUs + MISSED_US > nowUs);
-  if (operation.member === "" || index > 0) return;
+  if (operation.member === "") return;
   keep(state.members, ({ name, seenUs }) => name !== operation.member && seenUs + MEMBER_US > nowUs);
   if (state.members.length < MEMBERS_MOST) state.members.push({ name: operation.member, seenUs: nowUs });
 }
@@ -87,13 +86,12 @@ function mayStart(states: readonly KeyState[], operation: TakeOperation, taken: 
   let limitUs = nowUs + operation.horizonUs;
   // What starts in another period of the calendar has to be counted in that one.
   for (const { period } of operation.keys) if (period !== undefined) limitUs = Math.min(limitUs, period.untilUs - 1);
-  const obstacle = obstacleOf(states, operation, nowUs, () => 0);
+  const obstacle = obstacleOf(states, operation, nowUs, noneAhead);
   if (!isWithin(obstacle, limitUs)) return false;
   if (states.every(({ line }) => line.length === 0)) return true;
   const isTurn = operation.turnUs > 0 && operation.turnUs <= limitUs;
-  if (taken === 0 && obstacle === undefined && isUnclaimed(states, nowUs)) return true;
-  const sinceUs = waitsSince(operation, nowUs);
-  const ahead = isTurn ? seniorsIn(sinceUs - SENIOR_US, nowUs) : aheadIn(operation, sinceUs, nowUs);
+  if (taken === 0 && obstacle === undefined && isUnclaimed(states, operation, nowUs)) return true;
+  const ahead = isTurn ? claimsIn(operation, nowUs) : aheadIn(operation, nowUs);
   return isWithin(obstacleOf(states, operation, nowUs, ahead), limitUs);
 }
 
@@ -101,52 +99,16 @@ function isWithin(obstacle: Obstacle | undefined, limitUs: number): boolean {
   return obstacle === undefined || (!obstacle.block.isEvent && obstacle.block.againUs <= limitUs);
 }
 
-/** Whether nobody is about to take a turn: it is not near, or there has been time enough to take it. */
-function isUnclaimed(states: readonly KeyState[], nowUs: number): boolean {
-  return states.every(({ line }) => line.every((ticket) => !isDue(ticket, nowUs)));
-}
-
-/** Whether it is about to come. Who runs already, without a place, counts as that at any time. */
-function isDue({ turnUs, joinedUs }: Ticket, nowUs: number): boolean {
-  return (turnUs <= nowUs + POLL_MOST_US || joinedUs === RUNS_US) && turnUs + UNCLAIMED_US > nowUs;
-}
-
-/** Since when an asker waits: not since later than now, as it would seem after the clock was set back. */
-function waitsSince({ joinedUs }: TakeOperation, nowUs: number): number {
-  return joinedUs === 0 ? nowUs : Math.min(joinedUs, nowUs);
-}
-
-/** Counts those in the line of a key who came before an asker and may still take their turn. Of two who wait since one instant, one is before the other. */
-function aheadIn(asker: TakeOperation, sinceUs: number, nowUs: number): (state: KeyState) => number {
-  return ({ line }) => {
-    let ahead = 0;
-    for (const { name, joinedUs, turnUs } of line) {
-      const isBefore = joinedUs < sinceUs || (joinedUs === sinceUs && (asker.joinedUs === 0 || name < asker.ticket));
-      if (isBefore && turnUs + UNCLAIMED_US > nowUs) ahead += 1;
-    }
-    return ahead;
-  };
-}
-
-/** Counts those of them who are about to take it. */
-function seniorsIn(sinceUs: number, nowUs: number): (state: KeyState) => number {
-  return ({ line }) => {
-    let ahead = 0;
-    for (const ticket of line) if (ticket.joinedUs <= sinceUs && isDue(ticket, nowUs)) ahead += 1;
-    return ahead;
-  };
-}
-
-/** What lets a start wait longest, over all keys, when so many others go first at each. */
+/** What lets a start wait longest, over all keys, when others go first at each. */
 function obstacleOf(
   states: readonly KeyState[],
   operation: TakeOperation,
   nowUs: number,
-  ahead: (state: KeyState) => number,
+  ahead: AheadOf,
 ): Obstacle | undefined {
   let found: Obstacle | undefined;
   for (let index = 0; index < states.length; index++) {
-    const block = blockAt(states[index], operation.keys[index], nowUs, ahead(states[index]));
+    const block = blockAt(states[index], operation.keys[index], nowUs, ahead(states[index], index));
     if (block === undefined) continue;
     if (found === undefined) {
       found = { key: index, lineKey: index, block };
@@ -161,7 +123,7 @@ function obstacleOf(
 
 /** Takes one start from every key. */
 function start(states: readonly KeyState[], operation: TakeOperation, number: number, nowUs: number): Start {
-  const startedUs = obstacleOf(states, operation, nowUs, () => 0)?.block.againUs ?? nowUs;
+  const startedUs = obstacleOf(states, operation, nowUs, noneAhead)?.block.againUs ?? nowUs;
   const place = placeName(operation, number);
   const unitsAfter: number[] = [];
   const previousUs: number[] = [];
@@ -171,12 +133,15 @@ function start(states: readonly KeyState[], operation: TakeOperation, number: nu
     state.units += key.cost.rate;
     state.starts += 1;
     unitsAfter.push(state.units);
-    countStart(state, key, key.cost, startedUs);
+    countStart(state, key, key.cost, startedUs, nowUs);
     state.lastUs = Math.max(state.lastUs, startedUs);
-    if (state.tracks.some(({ rule }) => rule.concurrency > 0 || rule.fromAnswer)) {
+    if (state.tracks.some((track) => isFollowed(track.rule) && isUsed(track, nowUs))) {
       const expiresUs = startedUs + operation.leaseUs;
       const holdUntilUs = startedUs + operation.maxHoldUs;
       state.places.push({ id: place, expiresUs, holdUntilUs, units: key.cost.window });
+    } else {
+      // Nobody will tell a policy that is not in use when it was answered: it counts from itself.
+      for (const track of state.tracks) if (track.rule.fromAnswer) logUnits(track, startedUs, key.cost.window);
     }
     sendProbe(state, place, startedUs);
   });
@@ -201,22 +166,48 @@ function sendProbe(state: KeyState, place: string, startedUs: number): void {
 
 /** Finds out when to come back, and remembers that somebody will. */
 function standInLine(states: readonly KeyState[], operation: TakeOperation, nowUs: number): Stop {
-  const next = obstacleOf(states, operation, nowUs, () => 0);
+  const next = obstacleOf(states, operation, nowUs, noneAhead);
   const joinedUs = waitsSince(operation, nowUs);
-  const behind = obstacleOf(states, operation, nowUs, aheadIn(operation, joinedUs, nowUs));
+  const behind = obstacleOf(states, operation, nowUs, aheadIn(operation, nowUs));
   const at = behind?.lineKey ?? 0;
-  const turnUs = Math.min(ALWAYS_US, behind?.block.againUs ?? nowUs);
+  const isFirm = mayKeep(next, behind, nowUs, states.length > 1 ? nowUs - joinedUs : 0);
+  const patienceUs = isFirm ? STANDBY_US : lookWithinUs(operation);
+  const turnUs = Math.min(ALWAYS_US, behind?.block.againUs ?? nowUs, nowUs + patienceUs);
   if (operation.ticket !== "") {
-    const { line } = states[at];
-    // Who has not come by then is gone.
-    const againUs = Math.min(turnUs, nowUs + ASK_AGAIN_US);
-    if (line.length < LINE_MOST) line.push({ name: operation.ticket, turnUs: againUs, joinedUs });
-    // Whoever waits has not gone: its policy counts until it asks again.
-    states.forEach(({ tracks }, index) => {
-      const own = tracks.find(({ ruleId }) => ruleId === operation.keys[index].ruleId);
+    // Who has not come by then is gone. Keys are kept for whoever asks as often as a slow store lets it.
+    const againUs = isFirm ? nowUs + STANDBY_US : Math.min(turnUs, nowUs + ASK_AGAIN_US);
+    states.forEach(({ line, tracks }, index) => {
+      const { cost, ruleId } = operation.keys[index];
+      const isHere = isFirm || index === at || isHeavy(operation.keys[index]);
+      const stands = isFirm ? "firm" : index === at ? "inLine" : "aside";
+      if (isHere && line.length < LINE_MOST)
+        line.push({ name: operation.ticket, turnUs: againUs, joinedUs, cost, stands });
+      // Whoever waits has not gone: its policy counts until it asks again.
+      const own = tracks.find((track) => track.ruleId === ruleId);
       if (own !== undefined) own.usedUs = Math.max(own.usedUs, againUs + operation.leaseUs);
     });
   }
   const { kind = "queue", because = "" } = next?.block ?? {};
   return { key: next?.key ?? at, kind, readyUs: next?.block.readyUs ?? nowUs, turnUs, because };
+}
+
+/**
+ * Whether all keys are to be kept for somebody who has waited for so long: it is the first at each, and waits for what others give back.
+ *
+ * Else those who need one key only would take turns at each of them, and somebody who needs all at once would never find them free.
+ */
+function mayKeep(next: Obstacle | undefined, behind: Obstacle | undefined, nowUs: number, waitedUs: number): boolean {
+  if (next === undefined || behind === undefined || waitedUs <= AGEING_US) return false;
+  const { isEvent, kind, readyUs, againUs } = next.block;
+  return isEvent && !HOLDS.has(kind) && readyUs <= nowUs + POLL_MOST_US && againUs === behind.block.againUs;
+}
+
+/** Others save up with whoever wants much: it says within one lease that it is still there. */
+function lookWithinUs({ keys, leaseUs }: TakeOperation): number {
+  return keys.some(isHeavy) ? Math.max(leaseUs, STANDBY_US) : ALWAYS_US;
+}
+
+/** Whether it may have to be saved up for. */
+function isHeavy({ cost }: TakeKey): boolean {
+  return cost.rate > 1 || cost.window > 1;
 }

@@ -1,12 +1,14 @@
 import { rateOwedAt } from "../rate.js";
-import { windowAdjust } from "../window.js";
+import { windowAdjust, windowUsed } from "../window.js";
 import type { KeyState, Track } from "./keyState.js";
 import { NEVER_US } from "./keyState.js";
-import type { SharedRule, TakeKey, Units } from "./operation.js";
+import type { CalendarPeriod, SharedRule, TakeKey, Units } from "./operation.js";
 import { emptyLog, logPairs, logStart, windowsOf } from "./windowLog.js";
 
 /** Policies that are remembered at a key, at most; of more, the one used longest ago is forgotten. */
 const TRACKS_MOST = 16;
+/** Starts are granted ahead by less than this: so much later than a policy was used, something may have started under it. */
+const AHEAD_MOST_US = 1_000_000;
 
 /** The track of a policy at a key; a new one begins with what the others know, so that a change of policy is no gift. */
 export function trackOf(state: KeyState, ruleId: string, rule: SharedRule, nowUs: number): Track {
@@ -25,28 +27,63 @@ export function trackOf(state: KeyState, ruleId: string, rule: SharedRule, nowUs
   return track;
 }
 
-/** Drops the tracks of policies that no process has used for one lease, but never the one of `ruleId`. */
+/** Whether a process has used this policy lately. If not, it binds nobody else. */
+export function isUsed({ usedUs }: Track, nowUs: number): boolean {
+  return usedUs > nowUs;
+}
+
+/** Drops the tracks of policies that no process has used for one lease and under which nothing counts any more, but never the one of `ruleId`. */
 export function dropOldTracks(state: KeyState, ruleId: string, nowUs: number): void {
   if (state.tracks.length < 2) return;
-  keep(state.tracks, (track) => track.ruleId === ruleId || track.usedUs > nowUs);
+  keep(state.tracks, (track) => track.ruleId === ruleId || isUsed(track, nowUs) || !isOver(track, state, nowUs));
+}
+
+/**
+ * Whether nothing counts any more of what processes with this policy have started.
+ *
+ * A track that nobody uses counts what others start, too. That keeps it no longer than its own starts would: what those could
+ * fill is empty again one period after it was last used.
+ */
+function isOver(track: Track, { places, answeredUs }: KeyState, nowUs: number): boolean {
+  const { rule, usedUs, quotaUsed, quotaSinceUs, quotaUntilUs } = track;
+  if (rule.quota > 0 && quotaUsed > 0 && quotaUntilUs > nowUs && quotaSinceUs <= usedUs) return false;
+  if (rule.rateCount > 0) {
+    const owed = rateOwedAt(rule.rateCount, track.owed, track.owedUs, nowUs);
+    const full = rule.burst * rule.ratePerUs;
+    // More than it holds was recorded, by its own processes.
+    if (owed > full || (owed > 0 && nowUs < usedUs + AHEAD_MOST_US + Math.ceil(full / rule.rateCount))) return false;
+  }
+  if (rule.fromAnswer && places.length > 0) return false;
+  const lastUs = (rule.fromAnswer ? Math.max(usedUs, answeredUs) : usedUs) + AHEAD_MOST_US;
+  return windowsOf(rule.windows).every((window, index) => {
+    if (nowUs >= lastUs + window.perUs + window.grainUs) return true;
+    return windowUsed(track.logs[index], 0, window, nowUs) === 0;
+  });
 }
 
 /** Counts a start in every track. Windows that run from the answer count it when that comes. */
-export function countStart(state: KeyState, key: TakeKey, cost: Units, startedUs: number): void {
+export function countStart(state: KeyState, key: TakeKey, cost: Units, startedUs: number, nowUs: number): void {
   for (const track of state.tracks) {
     const { rule } = track;
-    if (rule.rateCount > 0) {
-      const atUs = Math.max(track.owedUs, startedUs);
-      const owed = rateOwedAt(rule.rateCount, track.owed, track.owedUs, atUs) + cost.rate * rule.ratePerUs;
-      track.owed = Math.min(Number.MAX_SAFE_INTEGER, owed);
-      track.owedUs = atUs;
-    }
+    if (rule.rateCount > 0) charge(track, cost.rate, startedUs, nowUs);
+    // Nothing of it comes back to a policy that nobody uses, which may have had no room for it.
+    if (!isUsed(track, nowUs)) track.sinceUs = Math.max(track.sinceUs, startedUs + 1);
     if (!rule.fromAnswer) logUnits(track, startedUs, cost.window);
     if (rule.quota > 0) {
       turnPage(track, key, startedUs);
       track.quotaUsed += cost.quota;
     }
   }
+}
+
+/** Adds to the debt of a bucket. While nobody uses its policy, others empty it, and no more: it does not bind them. */
+export function charge(track: Track, units: number, atUs: number, nowUs: number): void {
+  const { rateCount, ratePerUs, burst } = track.rule;
+  const owedUs = Math.max(track.owedUs, atUs);
+  const rest = rateOwedAt(rateCount, track.owed, track.owedUs, owedUs);
+  const most = isUsed(track, nowUs) ? Number.MAX_SAFE_INTEGER : Math.max(rest, burst * ratePerUs);
+  track.owed = Math.min(most, rest + units * ratePerUs);
+  track.owedUs = owedUs;
 }
 
 /** Adds units to every window of a track. */
@@ -63,6 +100,11 @@ export function unlogUnits(track: Track, startedUs: number, units: number, nowUs
   windowsOf(track.rule.windows).forEach((window, index) => {
     windowAdjust(track.logs[index], 0, window, startedUs, -units, nowUs);
   });
+}
+
+/** Whether a calendar period is not the one that runs. */
+export function isStale(period: CalendarPeriod | undefined, nowUs: number): boolean {
+  return period !== undefined && (nowUs < period.fromUs || nowUs >= period.untilUs);
 }
 
 /**
@@ -114,14 +156,24 @@ function newTrack(state: KeyState, ruleId: string, rule: SharedRule, nowUs: numb
   };
   if (rule.rateCount > 0) inheritDebt(track, state, nowUs);
   if (rule.windows.length > 0) inheritStarts(track, state, nowUs);
-  const budget = state.tracks.find((other) => other.rule.quota > 0 && other.rule.calendar === rule.calendar);
-  if (budget !== undefined && rule.quota > 0) {
-    track.quotaIndex = budget.quotaIndex;
-    track.quotaUsed = budget.quotaUsed;
-    track.quotaSinceUs = budget.quotaSinceUs;
-    track.quotaUntilUs = budget.quotaUntilUs;
-  }
+  if (rule.quota > 0) inheritBudget(track, state, nowUs);
   return track;
+}
+
+/** What was spent by the same calendar; without one, the most that was spent in the period of another that runs. */
+function inheritBudget(track: Track, { tracks }: KeyState, nowUs: number): void {
+  const { calendar } = track.rule;
+  const same = tracks.find(({ rule }) => rule.quota > 0 && rule.calendar === calendar);
+  if (same !== undefined) {
+    track.quotaIndex = same.quotaIndex;
+    track.quotaUsed = same.quotaUsed;
+    track.quotaSinceUs = same.quotaSinceUs;
+    track.quotaUntilUs = same.quotaUntilUs;
+    return;
+  }
+  for (const { rule, quotaUsed, quotaUntilUs } of tracks) {
+    if (rule.quota > 0 && quotaUntilUs > nowUs) track.quotaUsed = Math.max(track.quotaUsed, quotaUsed);
+  }
 }
 
 /** The largest debt of any bucket there is; without one, that of the last start. */

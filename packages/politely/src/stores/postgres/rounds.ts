@@ -1,3 +1,4 @@
+import { BEHIND_MOST_US } from "../../core/shared/decide.js";
 import { StoreError } from "../../errors.js";
 import type { ChangeCells } from "../cells.js";
 import type { Connection, Rows, Session } from "./client.js";
@@ -26,8 +27,6 @@ const maxQueues = 16;
 const restMs = 20;
 /** A round that wrote, of so many, also removes expired rows. */
 const sweepEvery = 64;
-/** A server's clock that goes back by less than this stands still until it has caught up: as in the core, or two processes would undo each other's time. */
-const holdTimeUs = 1_000_000;
 
 /** What rounds need. */
 export interface RoundsOptions {
@@ -262,8 +261,9 @@ export class Rounds {
         found.set(name, { version: String(version), value: String(value), expiresUs: Number(expiresUs) });
       }
     }
-    // Answers may come in another order than they were given.
-    this.#latestUs = serverUs < this.#latestUs - holdTimeUs ? serverUs : Math.max(serverUs, this.#latestUs);
+    // Answers may come in another order than they were given. What goes back by less than the core allows stands still, or two processes would undo
+    // each other's time.
+    this.#latestUs = serverUs < this.#latestUs - BEHIND_MOST_US ? serverUs : Math.max(serverUs, this.#latestUs);
     return { rows: found, nowUs: this.#latestUs, serverUs };
   }
 

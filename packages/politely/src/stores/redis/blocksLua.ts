@@ -37,9 +37,9 @@ function F.tell(found, kind, at, pace, because)
   if pace then
     ready = min(at, found.time + found.poll)
     again = min(at, max(found.time + found.poll, found.last + pace))
-    local step = max(pace, min(${STANDBY}, 2 * found.poll))
-    if pace <= ${STANDBY} or found.ahead == 0 then again = again + found.ahead * step
-    else again = again + ${POLL_MOST} + (found.ahead - 1) * step end
+    local step, ahead = max(pace, min(${STANDBY}, 2 * found.poll)), found.ahead
+    if pace <= ${STANDBY} or ahead == 0 then again = again + ahead * step
+    else again = again + ${POLL_MOST} + (ahead - 1) * step end
     if found.others < ${FEW_IN_LINE} then again = min(again, found.time + (found.others + 1) * ${STANDBY}) end
     found.isEvent = true
   end
@@ -78,18 +78,53 @@ function F.spacedAt(state, gap, fromAnswer, time, ahead)
   return F.afterGap(max(state.last, state.answered), gap, time, ahead)
 end
 
--- When a hold is over for somebody with so many in front, who go first at the pace of the key.
-function F.afterHold(till, state, key, time, ahead)
-  if ahead == 0 or till <= time then return till end
+-- When a hold is over for somebody with others in front, who go first at the pace of the key.
+function F.afterHold(till, state, key, found)
+  local ahead = found.ahead
+  if ahead == 0 or till <= found.time then return till end
   local spread = ahead * key.slow
   for _, track in ipairs(state.tracks) do
-    spread = max(spread, ahead * track.gap)
-    if track.count > 0 then spread = max(spread, ceil(((ahead + key.rate - track.burst) * track.per) / track.count)) end
-    for _, window in ipairs(track.windows) do
-      spread = max(spread, math.floor((ahead + key.window - 1) / window.count) * window.per)
+    if track == key.own or track.used > found.time then
+      spread = max(spread, ahead * track.gap)
+      if track.count > 0 then
+        spread = max(spread, ceil(((found.aheadRate + key.rate - track.burst) * track.per) / track.count))
+      end
+      for _, window in ipairs(track.windows) do
+        spread = max(spread, math.floor((found.aheadWindow + key.window - 1) / window.count) * window.per)
+      end
     end
   end
   return till + spread
+end
+
+-- When a bucket has room for so many units. From now on: one that was idle has saved up no more than its burst for those ahead.
+function F.bucketAt(track, units, time)
+  local from = max(time, track.owedAt)
+  local short = F.debtAt(track, from) - (track.burst - units) * track.per
+  return short > 0 and from + ceil(short / track.count) or from
+end
+
+-- When a window has room for so many units, or nothing when only an answer can make room; and how often it has to be filled before.
+function F.windowAt(state, track, window, units, time)
+  local rounds = units > window.count and ceil(units / window.count) - 1 or 0
+  local pending = track.fromAnswer and F.unitsInFlight(state) or 0
+  local at = F.windowReadyAt(window, time, units - rounds * window.count, pending)
+  return at and at + rounds * window.per, rounds
+end
+
+-- Whether so much has come together by an instant that these units fit: "savedUpAt" of core/shared/ready.ts.
+function F.isSavedUp(state, own, rate, units, time, by)
+  for index = 1, #state.tracks do
+    local track = state.tracks[index]
+    if track == own or track.used > time then
+      if track.count > 0 and F.bucketAt(track, rate, time) > by then return false end
+      for number = 1, #track.windows do
+        local at = F.windowAt(state, track, track.windows[number], units, time)
+        if not at or at > by then return false end
+      end
+    end
+  end
+  return true
 end
 
 function F.trackBlocks(found, state, track, key)
@@ -101,24 +136,19 @@ function F.trackBlocks(found, state, track, key)
     F.tell(found, ${MIN_DELAY}, F.spacedAt(state, track.gap, fromAnswer, time, ahead), pace, track)
   end
   if track.count > 0 then
-    -- From now on: a bucket that was idle has saved up no more than its burst for those ahead.
-    local from = max(time, track.owedAt)
-    local short = F.debtAt(track, from) - (track.burst - key.rate - ahead) * track.per
-    if short > 0 then from = from + ceil(short / track.count) end
-    if from > time then F.tell(found, ${RATE}, from, nil, track) end
+    local at = F.bucketAt(track, key.rate + found.aheadRate, time)
+    if at > time then F.tell(found, ${RATE}, at, nil, track) end
   end
   for index = 1, #track.windows do
-    local window, wanted = track.windows[index], key.window + ahead
-    local rounds = wanted > window.count and ceil(wanted / window.count) - 1 or 0
-    local pending = fromAnswer and F.unitsInFlight(state) or 0
-    local at = F.windowReadyAt(window, time, wanted - rounds * window.count, pending)
-    if at then F.tell(found, ${WINDOW}, at + rounds * window.per, nil, window)
+    local window = track.windows[index]
+    local at, rounds = F.windowAt(state, track, window, key.window + found.aheadWindow, time)
+    if at then F.tell(found, ${WINDOW}, at, nil, window)
     else F.tell(found, ${WINDOW}, free + window.per * (1 + rounds), ceil((answer + window.per) / window.count), window) end
   end
   if track.quota > 0 then
     F.turnPage(track, key, time)
-    if track.quotaUsed + key.quota + ahead > track.quota then
-      F.tell(found, ${QUOTA}, F.afterHold(track.quotaUntil, state, key, time, ahead), nil, track)
+    if track.quotaUsed + key.quota + found.aheadQuota > track.quota then
+      F.tell(found, ${QUOTA}, F.afterHold(track.quotaUntil, state, key, found), nil, track)
     end
   end
   if track.concurrency > 0 and #places + ahead >= track.concurrency then
@@ -138,12 +168,12 @@ function F.eachBlock(found, state, key)
       local patience = cooldown.probeAt + max(${PROBE_PATIENCE}, key.own.gap)
       F.tell(found, ${PROBE}, max(cooldown.till, patience), 0, cooldown.because)
     else
-      F.tell(found, ${COOLDOWN}, F.afterHold(cooldown.till, state, key, time, ahead), nil, cooldown.because)
+      F.tell(found, ${COOLDOWN}, F.afterHold(cooldown.till, state, key, found), nil, cooldown.because)
     end
   end
   if headroom and headroom.till > time then
     local spaced = headroom.gap > 0 and F.spacedAt(state, headroom.gap, fromAnswer, time, ahead) or time
-    local ends = F.afterHold(headroom.till, state, key, time, ahead)
+    local ends = F.afterHold(headroom.till, state, key, found)
     F.tell(found, ${HEADERS}, min(ends, max(headroom.hold, spaced)), answer and answer + headroom.gap, headroom.because)
   end
   if key.slow > 0 then
@@ -153,17 +183,27 @@ function F.eachBlock(found, state, key)
     local track = state.tracks[index]
     -- Another policy stops nobody for longer than it lives.
     found.most = track ~= key.own and track.used or nil
-    F.trackBlocks(found, state, track, key)
+    if track == key.own or track.used > time then F.trackBlocks(found, state, track, key) end
   end
   found.most = nil
 end
 
--- What lets a start wait longest over all keys, when so many others go first at each; nothing when nothing does.
+-- Nothing that stops a start yet, with nobody in front: how many starts go first, and what these take together.
+function F.nothingFound(time)
+  return {
+    time = time, at = time, ready = time, again = time, isEvent = false,
+    ahead = 0, aheadRate = 0, aheadWindow = 0, aheadQuota = 0,
+  }
+end
+
+-- What lets a start wait longest over all keys, when others go first at each; nothing when nothing does.
 function F.obstacleOf(states, keys, time, aheadOf)
-  local found = { time = time, at = time, ready = time, again = time, isEvent = false, ahead = 0 }
+  local found = F.nothingFound(time)
   for index = 1, #states do
     found.index = index
-    if aheadOf then found.ahead = aheadOf(states[index]) end
+    if aheadOf then
+      found.ahead, found.aheadRate, found.aheadWindow, found.aheadQuota = aheadOf(states[index], keys[index])
+    end
     F.eachBlock(found, states[index], keys[index])
   end
   return found.at > time and found or nil

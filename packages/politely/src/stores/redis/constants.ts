@@ -1,9 +1,10 @@
 import { INCIDENT_MEMORY_US, PROBE_PATIENCE_US } from "../../core/cooldown.js";
-import { MEMO_US } from "../../core/shared/decide.js";
+import { BEHIND_MOST_US, MEMO_US } from "../../core/shared/decide.js";
 import { ALWAYS_US, NEVER_US } from "../../core/shared/keyState.js";
+import { RUNS_US } from "../../core/shared/line.js";
 import { FEW, POLL_MOST_US, STANDBY_US } from "../../core/shared/ready.js";
 import { FIRST_HOLD_US } from "../../core/shared/settle.js";
-import { ASK_AGAIN_US, MEMBER_US, RUNS_US } from "../../core/shared/take.js";
+import { ASK_AGAIN_US, MEMBER_US } from "../../core/shared/take.js";
 
 /** Numbers of the core, to be put into the text of the scripts. Those that it keeps to itself are written out there and here; the differential test watches them. */
 export const NEVER = NEVER_US;
@@ -21,11 +22,13 @@ export const POLL_LEAST = 10_000;
 /** For how long an answer is remembered, and how much longer than it must a key is kept. */
 export const MINUTE = MEMO_US;
 export const KEEP_MOST = 400 * 86_400_000_000;
-export const BEHIND_MOST = 2_000_000;
+export const BEHIND_MOST = BEHIND_MOST_US;
 export const TRACKS_MOST = 16;
 export const UNCLAIMED = 100_000;
 export const MISSED = 1_000_000;
 export const SENIOR = 1_000_000;
+export const AGEING = 10_000_000;
+export const AHEAD_MOST = 1_000_000;
 export const MEMBERS_MOST = 1_000;
 export const LINE_MOST = 4_000;
 export const RECORDER_LEASE = 30_000_000;

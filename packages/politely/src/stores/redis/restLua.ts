@@ -45,6 +45,8 @@ return { time }
 export const RECORD_LUA = `${BEGIN_LUA}
 for index, state in ipairs(states) do
   local key = F.keyOf(F.numbersOf(ARGV[index + 2]))
+  -- Who is wrong about the calendar does not begin another period for everybody.
+  if time < key.from or time >= key.till then key.till = 0 end
   F.endLapsedPlaces(state, time)
   local own = F.ownTrack(state, key, time)
   own.used = max(own.used, time + ${RECORDER_LEASE})
@@ -62,7 +64,7 @@ for index, state in ipairs(states) do
     end
     state.units = state.units + key.rate
     state.starts = state.starts + count
-    F.countStart(state, key, started)
+    F.countStart(state, key, started, time)
     -- Nobody will tell when it was answered: it counts from itself.
     for _, track in ipairs(state.tracks) do
       if track.fromAnswer then
@@ -92,6 +94,7 @@ for _, state in ipairs(states) do
   end
   if reset == 2 then state.cooldown, state.probe, state.headroom, state.paused = nil, "", nil, ${NEVER} end
 end
+if pause >= 0 or reset > 0 then return F.finish(states, time, sequence, { time }) end
 F.writeAll(states)
 return { time }
 `;
@@ -110,7 +113,8 @@ for index, state in ipairs(states) do
   for _, ticket in ipairs(state.line) do
     if ticket[2] + ${MISSED} > time then waiting = waiting + 1 end
   end
-  local found = { time = time, at = time, ready = time, again = time, ahead = 0, index = index, list = {} }
+  local found = F.nothingFound(time)
+  found.index, found.list = index, {}
   F.eachBlock(found, state, key)
   local windows = {}
   for _, window in ipairs(own.windows) do

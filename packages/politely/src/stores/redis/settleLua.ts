@@ -1,4 +1,4 @@
-import { ALWAYS, FIRST_HOLD, INCIDENT_MEMORY } from "./constants.js";
+import { FIRST_HOLD, INCIDENT_MEMORY } from "./constants.js";
 
 /** The numbers by which scripts know the kinds of answers. */
 export const ANSWER_KINDS = {
@@ -107,11 +107,10 @@ local function giveBackAt(state, at, rate, window, quota, later)
     local track = state.tracks[index]
     local isKnown = at >= track.since
     if track.count > 0 and (rate < 0 or (isKnown and rate > 0)) then
-      local owedAt = max(track.owedAt, time)
-      local owed = F.debtAt(track, owedAt)
-      track.owedAt = owedAt
-      track.owed = rate > 0 and max(owed - rate * track.per, min(owed, later * track.per), 0)
-        or min(${ALWAYS}, owed - rate * track.per)
+      -- Brought up to now, then changed.
+      F.charge(track, max(0, -rate), time, time)
+      local owed = track.owed
+      if rate > 0 then track.owed = max(owed - rate * track.per, min(owed, later * track.per), 0) end
     end
     if window ~= 0 and not track.fromAnswer and (isKnown or window < 0) then
       for number = 1, #track.windows do unlog(track.windows[number], at, window) end

@@ -1,5 +1,6 @@
 import { STOP_KINDS } from "./blocksLua.js";
 import {
+  AGEING,
   ALWAYS,
   ASK_AGAIN,
   INCIDENT_MEMORY,
@@ -10,10 +11,9 @@ import {
   MISSED,
   NEVER,
   POLL_MOST,
-  RUNS,
-  SENIOR,
-  UNCLAIMED,
+  STANDBY,
 } from "./constants.js";
+import { LINE_LUA } from "./lineLua.js";
 
 /** The first four bytes of a value as a number. */
 function formOf(text: string): number {
@@ -22,6 +22,9 @@ function formOf(text: string): number {
   return form;
 }
 
+const QUOTA = STOP_KINDS.indexOf("quota");
+/** From here on in the list: what holds a key that is nobody's turn to end. */
+const COOLDOWN = STOP_KINDS.indexOf("cooldown");
 const SHORT_STATE = formOf("PL\u0001h");
 const SHORT_MEMO = formOf("PM\u0001h");
 
@@ -133,7 +136,7 @@ for index = 1, keyCount do
 end
 
 -- Brings a key up to date: what has lapsed is over, and the asker's own place in line is open again.
-local function prepare(state, key, index)
+local function prepare(state, key)
   F.endLapsedPlaces(state, time)
   local cooldown = state.cooldown
   if cooldown and time >= cooldown.till + ${INCIDENT_MEMORY} then state.cooldown, state.probe = nil, "" end
@@ -144,50 +147,14 @@ local function prepare(state, key, index)
   if #state.line > 0 then
     state.line = F.keepWhere(state.line, function(other) return other[1] ~= ticket and other[2] + ${MISSED} > time end)
   end
-  if member == "" or index > 1 then return end
+  if member == "" then return end
   state.members = F.keepWhere(state.members, function(other)
     return other[1] ~= member and other[2] + ${MEMBER_MEMORY} > time
   end)
   if #state.members < ${MEMBERS_MOST} then state.members[#state.members + 1] = { member, time } end
 end
 
--- Whether it is about to come. Who runs already, without a place, counts as that at any time.
-local function isDue(other)
-  return (other[2] <= time + ${POLL_MOST} or other[3] == ${RUNS}) and other[2] + ${UNCLAIMED} > time
-end
-
--- Counts those in the line of a key who came before "since" and may still take their turn, or who are about to take it. Of two who
--- wait since one instant, one is before the other.
-local function aheadOf(since, isAbout)
-  return function(state)
-    local ahead = 0
-    for index = 1, #state.line do
-      local other = state.line[index]
-      local isBefore = other[3] <= since
-      if other[3] == since and not isAbout and joined > 0 then isBefore = other[1] < ticket end
-      if isBefore and (isAbout and isDue(other) or not isAbout and other[2] + ${UNCLAIMED} > time) then ahead = ahead + 1 end
-    end
-    return ahead
-  end
-end
-
-local function hasLine()
-  for index = 1, keyCount do
-    if #states[index].line > 0 then return true end
-  end
-  return false
-end
-
-local function isUnclaimed()
-  for index = 1, keyCount do
-    local line = states[index].line
-    for at = 1, #line do
-      if isDue(line[at]) then return false end
-    end
-  end
-  return true
-end
-
+${LINE_LUA}
 local function isWithin(obstacle)
   return not obstacle or (not obstacle.isEvent and obstacle.again <= limit)
 end
@@ -196,10 +163,8 @@ end
 local function mayStart(obstacle, taken)
   if not isWithin(obstacle) then return false end
   if not hasLine() or (taken == 0 and not obstacle and isUnclaimed()) then return true end
-  local since = joined == 0 and time or min(joined, time)
   local isTurn = turn > 0 and turn <= limit
-  local ahead = isTurn and aheadOf(since - ${SENIOR}, true) or aheadOf(since)
-  return isWithin(F.obstacleOf(states, keys, time, ahead))
+  return isWithin(F.obstacleOf(states, keys, time, isTurn and claimsIn or aheadIn))
 end
 
 -- A start at a key that has a cooldown is the probe, or proof that nobody waits for one any more.
@@ -220,32 +185,59 @@ local function start(started, place, reply)
     local state, key = states[index], keys[index]
     state.units, state.starts = state.units + key.rate, state.starts + 1
     reply[at + 1 + 2 * index], reply[at + 2 + 2 * index] = state.units, state.last
-    F.countStart(state, key, started)
+    F.countStart(state, key, started, time)
     state.last = max(state.last, started)
-    for track = 1, #state.tracks do
-      if state.tracks[track].concurrency > 0 or state.tracks[track].fromAnswer then
-        state.places[#state.places + 1] = { place, started + lease, started + maxHold, key.window }
-        break
+    local isFollowed = false
+    for at = 1, #state.tracks do
+      local track = state.tracks[at]
+      if (track.concurrency > 0 or track.fromAnswer) and track.used > time then isFollowed = true end
+    end
+    if isFollowed then
+      state.places[#state.places + 1] = { place, started + lease, started + maxHold, key.window }
+    else
+      -- Nobody will tell a policy that is not in use when it was answered: it counts from itself.
+      for at = 1, #state.tracks do
+        if state.tracks[at].fromAnswer then F.logUnits(state.tracks[at], started, key.window) end
       end
     end
     if state.cooldown then sendProbe(state, state.cooldown, place, started) end
   end
 end
 
+-- Whether all keys are to be kept for somebody who has waited for so long: it is the first at each, and waits for what others give back.
+local function mayKeep(next, behind, waited)
+  if not next or not behind or waited <= ${AGEING} then return false end
+  return next.isEvent and not (next.kind == ${QUOTA} or next.kind >= ${COOLDOWN}) and next.ready <= time + ${POLL_MOST}
+    and next.again == behind.again
+end
+
 -- Finds out when to come back, and remembers that somebody will.
 local function standInLine(next, reply)
-  local since = joined == 0 and time or min(joined, time)
+  local since = waitsSince()
   local behind = next
-  if hasLine() then behind = F.obstacleOf(states, keys, time, aheadOf(since)) end
+  if hasLine() then behind = F.obstacleOf(states, keys, time, aheadIn) end
   local at = behind and behind.lineKey or 1
+  local isFirm = mayKeep(next, behind, keyCount > 1 and time - since or 0)
   local turnAt = min(${ALWAYS}, behind and behind.again or time)
+  if isFirm then turnAt = min(turnAt, time + ${STANDBY}) end
+  for index = 1, keyCount do
+    -- Others save up with whoever wants much: it says within one lease that it is still there.
+    if keys[index].rate > 1 or keys[index].window > 1 then turnAt = min(turnAt, time + max(lease, ${STANDBY})) end
+  end
   if ticket ~= "" then
-    local line = states[at].line
-    -- Who has not come by then is gone.
-    local againAt = min(turnAt, time + ${ASK_AGAIN})
-    if #line < ${LINE_MOST} then line[#line + 1] = { ticket, againAt, since } end
-    -- Whoever waits has not gone: its policy counts until it asks again.
-    for index = 1, keyCount do keys[index].own.used = max(keys[index].own.used, againAt + lease) end
+    -- Who has not come by then is gone. Keys are kept for whoever asks as often as a slow store lets it.
+    local againAt = isFirm and time + ${STANDBY} or min(turnAt, time + ${ASK_AGAIN})
+    for index = 1, keyCount do
+      local line, key, own = states[index].line, keys[index], keys[index].own
+      local stands = isFirm and 1 or index == at and 0 or (key.rate > 1 or key.window > 1) and 2
+      if stands and #line < ${LINE_MOST} then
+        local isUsual = key.rate == 1 and key.window == 1 and key.quota == 1 and stands == 0
+        line[#line + 1] = isUsual and { ticket, againAt, since }
+          or { ticket, againAt, since, key.rate, key.window, key.quota, stands }
+      end
+      -- Whoever waits has not gone: its policy counts until it asks again.
+      own.used = max(own.used, againAt + lease)
+    end
   end
   local from = #reply
   reply[from + 1] = (next and next.key or at) - 1
@@ -307,7 +299,7 @@ local function takeRun(state, key, track, reply)
   return taken
 end
 
-for index = 1, keyCount do prepare(states[index], keys[index], index) end
+for index = 1, keyCount do prepare(states[index], keys[index]) end
 local reply, taken, isRun = { time, 0, -1, 0, 0 }, 0, count > 1 and isRateOnly(states[1], keys[1], keys[1].own)
 if isRun then
   taken = takeRun(states[1], keys[1], keys[1].own, reply)
@@ -326,9 +318,12 @@ reply[5] = isRun and -taken or taken
 if taken < count or hasMore then standInLine(obstacle, reply) end
 for index = keyCount, 1, -1 do
   if states[index].cooldown then reply[2] = 1 end
-  if #states[index].tracks > 1 then reply[3] = index - 1 end
+  for at = 1, #states[index].tracks do
+    local track = states[index].tracks[at]
+    if track ~= keys[index].own and track.used > time then reply[3] = index - 1 end
+  end
+  if member ~= "" then reply[4] = max(reply[4], #states[index].members) end
 end
-if member ~= "" then reply[4] = #states[1].members end
 if taken == 0 then
   F.writeAll(states)
   return reply

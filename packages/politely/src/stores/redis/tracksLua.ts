@@ -1,11 +1,12 @@
-import { ALWAYS, NEVER, TRACKS_MOST } from "./constants.js";
+import { AHEAD_MOST, ALWAYS, NEVER, TRACKS_MOST } from "./constants.js";
 
 /**
  * What the limits of a key have counted, in Lua: the arithmetic of `core/rate.ts`, `core/window.ts` and `core/shared/{tracks,places,moveBack}.ts`.
  *
  * The log of a window is a string of pairs of doubles, instant and units, the oldest first, with the sum of its units beside it. So a long log
  * is neither taken apart nor put together again when a start is added. A place is `{ id, expires, hold, units }`, a ticket in the line
- * `{ name, turn, joined }`, a member `{ name, seen }`.
+ * `{ name, turn, joined }`, followed by what it wants of rates, windows and quotas and by how it stands (0 in line, 1 firm, 2 aside), unless
+ * it is the usual: one unit of each, in line. A member is `{ name, seen }`.
  */
 export const TRACKS_LUA = `
 function F.keepWhere(list, isKept)
@@ -147,15 +148,23 @@ function F.newTrack(state, key, time)
   end
   if track.count > 0 then inheritDebt() end
   inheritStarts()
+  if track.quota > 0 then F.inheritBudget(track, tracks, time) end
+  return track
+end
+
+-- What was spent by the same calendar; without one, the most that was spent in the period of another that runs.
+function F.inheritBudget(track, tracks, time)
+  local most = 0
   for index = 1, #tracks do
     local other = tracks[index]
-    if track.quota > 0 and other.quota > 0 and other.calendar == track.calendar then
+    if other.quota > 0 and other.calendar == track.calendar then
       track.quotaIndex, track.quotaUsed = other.quotaIndex, other.quotaUsed
       track.quotaSince, track.quotaUntil = other.quotaSince, other.quotaUntil
-      break
+      return
     end
+    if other.quota > 0 and other.quotaUntil > time then most = max(most, other.quotaUsed) end
   end
-  return track
+  track.quotaUsed = most
 end
 
 -- The track of the key's own policy.
@@ -179,19 +188,44 @@ function F.ownTrack(state, key, time)
   return key.own
 end
 
--- Drops the tracks of policies that no process uses any more, but never the asker's own.
+-- Drops the tracks of policies that no process uses any more and under which nothing counts, but never the asker's own.
 function F.dropOldTracks(state, own, time)
   if #state.tracks < 2 then return end
-  state.tracks = F.keepWhere(state.tracks, function(track) return track == own or track.used > time end)
+  state.tracks = F.keepWhere(state.tracks, function(track)
+    return track == own or track.used > time or not F.isOver(track, state, time)
+  end)
 end
 
-function F.countStart(state, key, started)
+-- Whether nothing counts any more of what processes with this policy have started.
+function F.isOver(track, state, time)
+  if track.quota > 0 and track.quotaUsed > 0 and track.quotaUntil > time and track.quotaSince <= track.used then return false end
+  if track.count > 0 then
+    local owed, full = F.debtAt(track, time), track.burst * track.per
+    if owed > full or (owed > 0 and time < track.used + ${AHEAD_MOST} + ceil(full / track.count)) then return false end
+  end
+  if track.fromAnswer and #state.places > 0 then return false end
+  local last = (track.fromAnswer and max(track.used, state.answered) or track.used) + ${AHEAD_MOST}
+  for index = 1, #track.windows do
+    local window = track.windows[index]
+    if time < last + window.per + window.grain and F.windowUsed(window, time) ~= 0 then return false end
+  end
+  return true
+end
+
+-- Adds to the debt of a bucket. While nobody uses its policy, others empty it, and no more.
+function F.charge(track, units, at, time)
+  local owedAt = max(track.owedAt, at)
+  local rest = F.debtAt(track, owedAt)
+  local most = track.used > time and ${ALWAYS} or max(rest, track.burst * track.per)
+  track.owed, track.owedAt = min(most, rest + units * track.per), owedAt
+end
+
+function F.countStart(state, key, started, time)
   for index = 1, #state.tracks do
     local track = state.tracks[index]
-    if track.count > 0 then
-      local at = max(track.owedAt, started)
-      track.owed, track.owedAt = min(${ALWAYS}, F.debtAt(track, at) + key.rate * track.per), at
-    end
+    if track.count > 0 then F.charge(track, key.rate, started, time) end
+    -- Nothing of it comes back to a policy that nobody uses, which may have had no room for it.
+    if track.used <= time then track.since = max(track.since, started + 1) end
     if not track.fromAnswer then F.logUnits(track, started, key.window) end
     if track.quota > 0 then
       F.turnPage(track, key, started)

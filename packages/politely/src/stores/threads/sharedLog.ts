@@ -8,6 +8,8 @@ import { LONGEST_RECORD, type Passed, type Ring } from "./ring.js";
 
 /** Share of the ring that cells may fill. The rest keeps the work of moving them small. */
 const FILL_SHARE = 5 / 8;
+/** Share of the ring, of that, which new cells leave to those that are there: what is known goes on, and a 429 is heard. */
+const KNOWN_SHARE = 1 / 32;
 /** Largest share of the ring that one change may take. */
 const CHANGE_SHARE = 1 / 8;
 /**
@@ -296,7 +298,9 @@ export class SharedLog {
         { isLasting: true },
       );
     }
-    const left = this.ring.byteCount * FILL_SHARE - this.holes.blocksAt(nowUs) * BLOCK_BYTES;
+    const isNew = writes.some(({ index }) => this.index.get(keys[index]) === undefined);
+    const share = isNew ? FILL_SHARE - KNOWN_SHARE : FILL_SHARE;
+    const left = this.ring.byteCount * share - this.holes.blocksAt(nowUs) * BLOCK_BYTES;
     if (this.isFullWith(needed, this.markReplaced(keys, writes), left)) {
       this.index.removeExpired(nowUs);
       if (this.isFullWith(needed, this.markReplaced(keys, writes), left)) throw this.fullError(needed);
@@ -326,6 +330,7 @@ export class SharedLog {
     const ended = this.holes.count === 0 ? "" : `, ${this.holes.count} threads were ended while they wrote`;
     return new StoreError(
       `The shared memory is full: ${size} cells of ${bytes} bytes still count${ended}, and a change of ${needed} bytes finds no room. ${this.advice(2 * (bytes + needed))}`,
+      { isLasting: true },
     );
   }
 

@@ -91,6 +91,17 @@ export const ORDER_CASES: readonly StoreRule[] = [
     },
   },
   {
+    title: "counts them at every key, and says how many there are where most are",
+    play: async ({ a, b, name }) => {
+      const shared = name();
+      const fleet = async (asker: Asker, member: string): Promise<number> =>
+        (await asker.take({ [name()]: keyOf({}), [shared]: keyOf({}) }, { member })).reply.fleet;
+      same([await fleet(a, "one"), await fleet(b, "two"), await fleet(a, "three")], [1, 2, 3], "as fleet");
+      await a.store.transact([shared], { kind: "leave", ...a.next(), ticket: "two" });
+      same(await fleet(a, "one"), 2, "as fleet after one has left");
+    },
+  },
+  {
     title: "applies the stricter of two policies until it has been gone for one lease",
     play: async ({ a, b, name, spanUs: leaseUs }) => {
       const key = name();

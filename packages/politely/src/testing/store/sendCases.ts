@@ -45,6 +45,23 @@ export const SEND_CASES: readonly StoreRule[] = [
     },
   },
   {
+    title: "resets and pauses once what is sent twice",
+    play: async ({ a, b, name }) => {
+      const key = name();
+      await a.take({ [key]: many }, { count: 5 });
+      const reset = { kind: "set", ...a.next(), pauseUs: -1, reset: "pacing" } as const;
+      await a.store.transact([key], reset);
+      await b.take({ [key]: many }, { count: 3 });
+      await b.store.transact([key], reset);
+      same((await a.look({ [key]: many }))[0].windows[0], 3, "units since the one reset");
+      const pause = { kind: "set", ...a.next(), pauseUs: minute, reset: "nothing" } as const;
+      await a.store.transact([key], pause);
+      await b.store.transact([key], { kind: "set", ...b.next(), pauseUs: 0, reset: "nothing" });
+      await b.store.transact([key], pause);
+      same((await a.look({ [key]: many }))[0].stops.length, 0, "stops after the pause was ended");
+    },
+  },
+  {
     title: "does not carry out what arrives again after the asker has gone on",
     play: async ({ a, b, name }) => {
       const key = name();

@@ -37,6 +37,15 @@ describe("a calendar budget", () => {
     }
   });
 
+  it("counts what is recorded with a wrong period in the one that runs, and begins no other", () => {
+    for (const index of [9, 11]) {
+      const place = at(10 * hour + 1);
+      expect(place.fit({ host: hourly(10, 3) }, 2)).toBe(2);
+      place.send(["host"], { kind: "record", ...place.from(), keys: [hourly(index, 3)], agesUs: [0] });
+      expect(place.take({ host: hourly(10, 3) }).reply.stop).toMatchObject({ kind: "quota", readyUs: 11 * hour });
+    }
+  });
+
   it("stays spent for a process whose period ends later than the others say", () => {
     const place = at(10 * hour);
     expect(place.fit({ host: hourly(10) }, 9)).toBe(2);

@@ -75,7 +75,17 @@ export function stateOfEverything(): KeyState {
       { id: "process:1#2#0", expiresUs: 1_700_000_000_000_034, holdUntilUs: 1_700_000_000_000_035, units: 36 },
       { id: "process:2#3#1", expiresUs: 37, holdUntilUs: 38, units: 39 },
     ],
-    line: [{ name: "process/1", turnUs: 1_700_000_000_000_040, joinedUs: 1_700_000_000_000_041 }],
+    line: [
+      {
+        name: "process/1",
+        turnUs: 1_700_000_000_000_040,
+        joinedUs: 1_700_000_000_000_041,
+        cost: { rate: 1, window: 1, quota: 1 },
+        stands: "inLine",
+      },
+      { name: "process/2", turnUs: 46, joinedUs: 47, cost: { rate: 48, window: 49, quota: 50 }, stands: "firm" },
+      { name: "process/3", turnUs: 51, joinedUs: 52, cost: { rate: 1, window: 53, quota: 1 }, stands: "aside" },
+    ],
     members: [{ name: "process", seenUs: 1_700_000_000_000_042 }],
     memos: [{ asker: "process:1", sequence: 43, atUs: 1_700_000_000_000_044, reply: '{"nowUs":45}' }],
   };

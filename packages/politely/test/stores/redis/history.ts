@@ -278,5 +278,46 @@ export const busyHistory: typeof history = fc.record({
   ),
 });
 
+const waitingTake: typeof take = fc
+  .record({ made: take, weight: among(1, 1, 2, 5), who: among("t1", "t1", "t2", "t3") })
+  .map(({ made, weight, who }) => ({
+    ...made,
+    // One of two keys, or both, under the first policy.
+    keys: [0, 3, 4, 4, 5][made.keys % 5],
+    rules: [0, 0, 0],
+    cost: { rate: weight, window: weight, quota: weight },
+    slowUs: 0,
+    count: 1,
+    horizonUs: 0,
+    ticket: made.ticket === "" ? "" : who,
+    isTurn: true,
+    hasMore: false,
+    leaseUs: 30 * second,
+    maxHoldUs: 300 * second,
+  }));
+
+/** A random history of those who wait at two keys for places, or for much of a bucket or window. */
+export const waitingHistory: typeof history = fc.record({
+  rules: fc
+    .oneof(
+      fc.record({ concurrency: fc.integer({ min: 1, max: 2 }), fromAnswer: fc.constantFrom(false, true) }),
+      fc.record({ rateCount: count, ratePerUs: among(second, 5 * second), burst: among(5, 8) }),
+      fc.record({ windows: fc.tuple(among(5, 8), among(second, 10 * second), among(1, 100)) }),
+      fc.record({ concurrency: among(1), rateCount: among(1), ratePerUs: among(second), burst: among(5) }),
+    )
+    .map((made) => [{ ...NO_LIMIT, ...made }]),
+  steps: fc.array(
+    fc.record({
+      stepUs: fc.oneof(fc.integer({ min: 0, max: 100_000 }), fc.integer({ min: 0, max: 4 * second })),
+      action: fc.oneof(
+        { weight: 6, arbitrary: waitingTake },
+        { weight: 1, arbitrary: settle.map((made) => ({ ...made, isOver: true, isUnused: false, others: 0 })) },
+        { weight: 1, arbitrary: look.map((made) => ({ ...made, rules: [0, 0, 0], slowUs: 0 })) },
+      ),
+    }),
+    { minLength: 30, maxLength: 60, size: "max" },
+  ),
+});
+
 /** A random history. */
 export type History = typeof history extends fc.Arbitrary<infer Kind> ? Kind : never;

@@ -38,6 +38,7 @@ describe("a SQLite store says what is wrong and what to do", () => {
     handle.close();
     expect(error.message).toMatch(/read-only.*Open it for writing/);
     expect(error.cause).toMatchObject({ code: "SQLITE_READONLY" });
+    expect(error.isLasting).toBe(true);
     expect(await read(sqliteCells(file.open()), "a")).toBe("before");
   });
 
@@ -197,7 +198,10 @@ describe("a SQLite store says what is wrong and what to do", () => {
     }
     vi.spyOn(process, "getBuiltinModule").mockImplementation(without("node:sqlite", { DatabaseSync: Built }));
     const cells = sqliteCells(file.path);
-    expect((await failure(put(cells, "a", "1"))).message).toMatch(/cannot be opened.*folder exists/);
+    const error = await failure(put(cells, "a", "1"));
+    expect(error.message).toMatch(/cannot be opened.*folder exists/);
+    // Nobody goes on with a part of the limits because a folder is missing.
+    expect(error.isLasting).toBe(true);
     isMissing = false;
     await put(cells, "a", "1");
     expect(await read(cells, "a")).toBe("1");
