@@ -28,7 +28,7 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
     return made.engine;
   };
   const onOutage = (said: string, isAway: boolean): void => {
-    const message = isAway ? `${said.replace(/\.$/, "")}; ${standby.saysAbout(outage)}` : said;
+    const message = isAway ? `${said.replace(/\.$/, "")}; ${standby.says}` : said;
     engine().emit(() => ({ type: "outage", key: "*", atMs: engine().nowUs() / 1000, isAway, message }));
     if (!isAway) broker?.storeIsBack();
   };

@@ -17,13 +17,16 @@ export function windowWords(capacity: number): number {
 
 /** Makes the block at `at` an empty ring of `capacity` pairs, a power of two. */
 export function windowClear(memory: Float64Array, at: number, capacity: number): void {
+  memory.fill(0, at, at + windowWords(capacity));
   memory[at + CAPACITY] = capacity;
-  memory[at + HEAD] = 0;
-  memory[at + SIZE] = 0;
-  memory[at + USED] = 0;
 }
 
-/** Units inside the window at `nowUs`. Forgets what has left it. */
+/** The instants that starts are counted at: every one, or above 4,096 units the multiples of a 1,024th of the period. */
+export function windowGrainUs(count: number, perUs: number): number {
+  return count > 4_096 ? Math.ceil(perUs / 1_024) : 1;
+}
+
+/** Units inside the window at `nowUs`. What has left it leaves the ring, and lies in the block until its place is needed. */
 export function windowUsed(memory: Float64Array, at: number, rule: WindowRule, nowUs: number): number {
   const mask = memory[at + CAPACITY] - 1;
   let head = memory[at + HEAD];
@@ -40,6 +43,38 @@ export function windowUsed(memory: Float64Array, at: number, rule: WindowRule, n
   memory[at + SIZE] = size;
   memory[at + USED] = used;
   return used;
+}
+
+/**
+ * Takes back into the ring what has left it and still lies in its block, for a window that looks back further. What the ring has then
+ * is the newest part of all that was ever counted in it, however often anybody has looked.
+ */
+export function windowRecall(memory: Float64Array, at: number): void {
+  const capacity = memory[at + CAPACITY];
+  let head = memory[at + HEAD];
+  let size = memory[at + SIZE];
+  let laterUs = size === 0 ? Number.POSITIVE_INFINITY : memory[at + WINDOW_HEADING + 2 * head];
+  while (size < capacity) {
+    const before = (head + capacity - 1) & (capacity - 1);
+    const pair = at + WINDOW_HEADING + 2 * before;
+    // Before the oldest lies what was returned last, which is newer, or a place that was never used.
+    if (memory[pair] >= laterUs || (memory[pair] === 0 && memory[pair + 1] === 0)) break;
+    laterUs = memory[pair];
+    memory[at + USED] += memory[pair + 1];
+    head = before;
+    size += 1;
+  }
+  memory[at + HEAD] = head;
+  memory[at + SIZE] = size;
+}
+
+/** The instants that the oldest and the newest pair are counted at; Infinity and minus infinity when there is none. */
+export function windowSpan(memory: Float64Array, at: number): { readonly oldestUs: number; readonly newestUs: number } {
+  const size = memory[at + SIZE];
+  if (size === 0) return { oldestUs: Number.POSITIVE_INFINITY, newestUs: Number.NEGATIVE_INFINITY };
+  const head = memory[at + HEAD];
+  const last = (head + size - 1) & (memory[at + CAPACITY] - 1);
+  return { oldestUs: memory[at + WINDOW_HEADING + 2 * head], newestUs: memory[at + WINDOW_HEADING + 2 * last] };
 }
 
 /**
@@ -146,26 +181,6 @@ export function windowAdjust(
   memory[at + USED] += units - memory[pair + 1];
   memory[pair + 1] = units;
   if (units === 0 && low === size - 1) memory[at + SIZE] = low;
-}
-
-/** Counts every pair as `rule` would have, so that none leaves earlier than before. Pairs that then share an instant become one. */
-export function windowRegrain(memory: Float64Array, at: number, rule: WindowRule): void {
-  const mask = memory[at + CAPACITY] - 1;
-  const head = memory[at + HEAD];
-  const pairAt = (index: number): number => at + WINDOW_HEADING + 2 * ((head + index) & mask);
-  let kept = 0;
-  for (let index = 0; index < memory[at + SIZE]; index++) {
-    const countedUs = windowCountedAt(rule, memory[pairAt(index)]);
-    const units = memory[pairAt(index) + 1];
-    if (kept > 0 && memory[pairAt(kept - 1)] === countedUs) {
-      memory[pairAt(kept - 1) + 1] += units;
-      continue;
-    }
-    memory[pairAt(kept)] = countedUs;
-    memory[pairAt(kept) + 1] = units;
-    kept += 1;
-  }
-  memory[at + SIZE] = kept;
 }
 
 /** Copies a ring into the larger or emptier block at `to`, leaving out pairs whose units were all returned. Returns the pairs kept. */

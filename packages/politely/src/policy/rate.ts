@@ -1,5 +1,6 @@
 import { maxDurationUs } from "../core/maxDuration.js";
 import type { WindowRule } from "../core/rule.js";
+import { windowGrainUs } from "../core/window.js";
 import { formatDuration, readDuration } from "./duration.js";
 import { ceilTimes, decimalPattern, type Fraction, readFraction, reduce } from "./fraction.js";
 import { bad, good, type Reading, wrongType } from "./reading.js";
@@ -73,8 +74,8 @@ export function readWindow(rate: WrittenRate): Reading<WindowRule> {
   if (perUs > maxDurationUs) {
     return bad(`must be a whole count in at most 100 years; got "${rate.text}". Use fewer digits, or a longer time`);
   }
-  const grainUs = count > 4_096n ? (perUs + 1_023n) / 1_024n : 1n;
-  return good({ count: Number(count), perUs: Number(perUs), grainUs: Number(grainUs) });
+  const grainUs = windowGrainUs(Number(count), Number(perUs));
+  return good({ count: Number(count), perUs: Number(perUs), grainUs });
 }
 
 /** Tells whether `first` allows more than `second` in the long run. */

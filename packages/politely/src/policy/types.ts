@@ -150,6 +150,8 @@ export interface ResolvedTarget {
   readonly key: string;
   readonly intent: string | undefined;
   readonly scopes: readonly string[];
+  /** The URL or host that a grouping made the key of, so that another policy can make another one of it. Undefined elsewhere. */
+  readonly asked?: string;
 }
 
 /** Something a person should know about a policy that is not an error. */

@@ -1,11 +1,11 @@
 import { ClosedError, DeadlineError, QueueFullError } from "../errors.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { AcquireOptions, Permit, Target } from "../types.js";
-import { costOf, type Demand } from "./demand.js";
+import { costOf, type Demand, withAsked } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { earliestUs, reasonOf, until } from "./forecast.js";
 import { checkNames } from "./knownNames.js";
-import { type LaneCost, Terms, Waiter } from "./lane.js";
+import { type LaneCost, type LaneSpec, Terms, Waiter } from "./lane.js";
 
 type WaitEvent = Extract<LimiterEvent, { readonly type: "wait" }>;
 
@@ -23,8 +23,13 @@ export class Arrivals {
     const maxWaitUs = this.#maxWaitUs(demand, options);
     options?.signal?.throwIfAborted();
     if (this.engine.queue.canStart(demand, cost, nowUs)) return this.engine.grantNow(demand, cost, nowUs, nowUs);
+    const { counsel } = this.engine;
+    if (maxWaitUs === 0 && counsel !== undefined) return counsel.aside.start(target, demand, cost, options?.signal);
+    const full = this.#fullAt(demand);
+    if (full >= 0 && counsel?.guests.mayAsk(demand, full, nowUs) !== true) this.#refuseFull(demand, cost, full, nowUs);
     this.#refuseIfHopeless(demand, cost, options?.priority ?? 0, maxWaitUs, nowUs);
-    return this.#wait(demand, cost, options, nowUs + maxWaitUs, nowUs);
+    const patient = withAsked(this.engine.policy, demand, target);
+    return this.#wait(patient, cost, options, nowUs + maxWaitUs, nowUs);
   }
 
   #maxWaitUs(demand: Demand, options: AcquireOptions | undefined): number {
@@ -46,14 +51,22 @@ export class Arrivals {
     this.engine.queue.deadlines.move(terms);
   }
 
-  /** Throws when the lane is full or the deadline cannot be met. */
-  #refuseIfHopeless(demand: Demand, cost: LaneCost, priority: number, maxWaitUs: number, nowUs: number): void {
-    for (let index = 0; index < demand.slots.length; index++) {
-      const { maxQueue } = this.engine.ledger.profileOf(demand.slots[index]).rule;
-      if ((this.engine.queue.gateAt(demand.slots[index])?.waiting ?? 0) < maxQueue) continue;
-      this.engine.departures.refuse(demand, nowUs, "POLITELY_QUEUE_FULL", cost);
-      throw new QueueFullError(index === 0 ? demand.key : demand.scopeNames[index], maxQueue);
+  /** The first of its keys at which no more are to wait; -1: none. */
+  #fullAt({ slots }: Demand): number {
+    for (let index = 0; index < slots.length; index++) {
+      const { maxQueue } = this.engine.ledger.profileOf(slots[index]).rule;
+      if ((this.engine.queue.gateAt(slots[index])?.waiting ?? 0) >= maxQueue) return index;
     }
+    return -1;
+  }
+
+  #refuseFull(demand: Demand, cost: LaneCost, index: number, nowUs: number): never {
+    this.engine.departures.refuse(demand, nowUs, "POLITELY_QUEUE_FULL", cost);
+    throw queueFull(demand, index, this.engine.ledger.profileOf(demand.slots[index]).rule.maxQueue);
+  }
+
+  /** Throws when the deadline cannot be met. */
+  #refuseIfHopeless(demand: Demand, cost: LaneCost, priority: number, maxWaitUs: number, nowUs: number): void {
     if (maxWaitUs === Number.POSITIVE_INFINITY) return;
     const atUs = earliestUs(this.engine, demand, cost, priority, nowUs);
     if (atUs <= nowUs + maxWaitUs && maxWaitUs > 0) return;
@@ -75,7 +88,8 @@ export class Arrivals {
     const sequence = this.engine.queue.nextSequence();
     const waiter = new Waiter(nowUs, sequence, cost, demand.target, terms, captured.resolve, captured.reject);
     if (terms !== undefined) terms.waiter = waiter;
-    const { events, queue, signals } = this.engine;
+    const { counsel, events, queue, signals } = this.engine;
+    if (counsel !== undefined && this.#fullAt(demand) >= 0) counsel.guests.add(waiter);
     const announce = events.hasListeners ? this.#waitEvent(demand, cost, priority, nowUs) : undefined;
     queue.add(waiter, priority, demand, nowUs);
     if (options?.signal !== undefined && terms !== undefined) signals.watch(options.signal, terms);
@@ -88,7 +102,7 @@ export class Arrivals {
   #announce(event: WaitEvent, waiter: Waiter, demand: Demand, priority: number): void {
     const { counsel, events } = this.engine;
     const nowUs = this.engine.nowUs();
-    if (counsel === undefined || event.waitMs > 0 || counsel.outlook(demand, nowUs) !== undefined) {
+    if (counsel === undefined || event.waitMs > 0 || counsel.outlook(demand, waiter.cost, nowUs) !== undefined) {
       events.emit(event);
       return;
     }
@@ -114,6 +128,11 @@ export class Arrivals {
       ahead: lane?.aheadOf(priority).requests ?? 0,
     };
   }
+}
+
+/** The error of a lane at whose key number `index` as many wait as are allowed to. */
+export function queueFull({ key, scopeNames }: LaneSpec, index: number, maxQueue: number): QueueFullError {
+  return new QueueFullError(index === 0 ? key : scopeNames[index], maxQueue);
 }
 
 /** What `capture` was last called with. One function for all promises, so that a hundred thousand waiters do not make as many. */

@@ -1,5 +1,6 @@
 import type { LimitKind } from "../observe/types.js";
-import type { Permit } from "../types.js";
+import type { Permit, Target } from "../types.js";
+import type { Demand } from "./demand.js";
 import type { Lane, LaneCost, LaneSpec, Waiter } from "./lane.js";
 import type { HeldPermit } from "./permit.js";
 
@@ -21,6 +22,20 @@ export interface Outlook {
 /** Told why somebody waits: by a start that is granted for an instant to come, or, with undefined, by what `outlook` says. */
 export type TellWhy = (grantedForUs: number | undefined) => void;
 
+/** Starts beside the queue. */
+export interface StartsAside {
+  /** The permit of a start that is possible now. Rejects with a `DeadlineError` when there is none, and with the signal's reason. */
+  start(target: Target, demand: Demand, cost: LaneCost, signal: AbortSignal | undefined): Promise<Permit>;
+}
+
+/** Who is let in beyond `maxQueue`, since it is not known yet whether they have to wait. */
+export interface GuestList {
+  /** Whether a newcomer may ask, though as many wait at its key number `index` as are allowed to. */
+  mayAsk(demand: Demand, index: number, nowUs: number): boolean;
+  /** Somebody was let in: it is refused once it is told to wait while too many are. */
+  add(waiter: Waiter): void;
+}
+
 /**
  * Whoever has the last word on starts: a store that several processes share.
  *
@@ -38,8 +53,14 @@ export interface Counsel {
   emptied(lane: Lane): void;
   /** Another policy is in force; lanes are about to be built anew. */
   configured(): void;
-  /** What stops the lane; undefined when nothing is known to. */
-  outlook(spec: LaneSpec, nowUs: number): Outlook | undefined;
+  /** What stops a request of that cost in the lane; undefined when nothing is known to. */
+  outlook(spec: LaneSpec, cost: LaneCost, nowUs: number): Outlook | undefined;
+  /** Whether somebody in this process was told to wait for the lane's key number `index`. */
+  isWaitedFor(spec: LaneSpec, index: number): boolean;
+  /** For those who do not wait. */
+  readonly aside: StartsAside;
+  /** Those who wait though their queue is full. */
+  readonly guests: GuestList;
   /** Calls `tell` once it is known why a waiter of the lane does not start; never if it starts or leaves before. */
   tellWhy(spec: LaneSpec, waiter: Waiter, tell: TellWhy): void;
 }

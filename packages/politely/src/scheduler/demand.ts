@@ -68,6 +68,13 @@ export function demandOfKey(
   return { name, key, intent, intentOwner, scopes, slots, host, scopeNames, target };
 }
 
+/** A demand for somebody who waits, while another policy may come: where a grouping has made the key, it says what of. */
+export function withAsked(policy: CompiledPolicy, demand: Demand, target: Target): Demand {
+  if (policy.hostIsKey) return demand;
+  const asked = typeof target === "string" || "href" in target ? target : (target.url ?? target.host);
+  return { ...demand, target: { ...demand.target, asked: String(asked) } };
+}
+
 /** What the policy's entry for a host is called: the host's name, or a pattern that finds the same entry. */
 function entryOf({ origin }: HostRule): string {
   return origin.startsWith("hosts.") ? origin.slice("hosts.".length) : origin;

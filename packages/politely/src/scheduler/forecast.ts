@@ -32,7 +32,7 @@ export function earliestUs(
       atUs = Math.max(atUs, cause.atUs);
     }
   }
-  return Math.max(atUs, source.counsel?.outlook(spec, nowUs)?.atUs ?? nowUs);
+  return Math.max(atUs, source.counsel?.outlook(spec, cost, nowUs)?.atUs ?? nowUs);
 }
 
 /** Why a request waits now, in a sentence without a full stop. */
@@ -55,7 +55,7 @@ export function causesOf(
     causes.push({ limit: "pause", scope: "all", key: "*", waitMs, message: `everything is paused${until(waitMs)}` });
   }
   const ahead = aheadIn(source, spec, priority);
-  const outlook = source.counsel?.outlook(spec, nowUs);
+  const outlook = source.counsel?.outlook(spec, cost, nowUs);
   spec.slots.forEach((slot, index) => {
     const scope = spec.scopeNames[index];
     const key = keyName(spec, index);
@@ -69,7 +69,9 @@ export function causesOf(
       causes.push(describeCause(outlook, { scope, key, rule, because, words: outlook.words, nowUs }));
     }
     const gate = queue.gateAt(slot);
-    if (own.length > 0 || gate === undefined || (gate.parked.size === 0 && gate.reservedFor === undefined)) return;
+    if (own.length > 0 || gate === undefined) return;
+    const isWaitedFor = gate.parked.size > 0 || source.counsel?.isWaitedFor(spec, index) === true;
+    if (!isWaitedFor && gate.reservedFor === undefined) return;
     const limit = gate.reservedFor === undefined ? "queue" : "reserved";
     const others = `${gate.waiting} ${gate.waiting === 1 ? "request waits" : "requests wait"} for ${key} already`;
     causes.push({ limit, scope, key, waitMs: 0, message: others });

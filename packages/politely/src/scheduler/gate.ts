@@ -2,6 +2,9 @@ import { Heap, type Positioned } from "./heap.js";
 import { isLaneBefore, type Lane } from "./lane.js";
 import type { Reservation } from "./reservations.js";
 
+/** In place of a row, at a gate that is no key but where one lane stands alone. */
+export const NO_ROW = -1;
+
 /** A key that lanes need: who waits for it, and when the first of them may go on. */
 export class Gate implements Positioned {
   /** In the heap of gates; -1 while there is nothing to wake up for. */

@@ -1,4 +1,5 @@
 import { rateOwedAt, rateOwedWithout } from "../core/rate.js";
+import { countedWindows } from "./formerLimits.js";
 import type { Cost, Ledger, Taken } from "./ledger.js";
 import { LAST_US, OWED, SEEN_US, UNITS } from "./slab.js";
 
@@ -21,9 +22,11 @@ export function giveBack(ledger: Ledger, taken: Taken, unused: Cost, nowUs: numb
   if (isWhole && laterUnits === 0 && taken.previousUs !== undefined) words[word + LAST_US] = taken.previousUs;
   const isLogged = taken.hold?.isLogged ?? true;
   if (isLogged && laterUnits < Number.POSITIVE_INFINITY && unused.window !== 0) {
-    rule.windows.forEach((window, index) => {
+    countedWindows(ledger, slot, nowUs).forEach((window, index) => {
       ledger.logs.adjust(ledger.log(slot, index), window, taken.startedUs, -unused.window, nowUs);
     });
   }
-  if (rule.quota !== undefined) ledger.quotas.giveBack(slot, taken.period, unused.quota);
+  if (rule.quota !== undefined && !ledger.ties.isForgiven(taken, slot)) {
+    ledger.quotas.giveBack(slot, taken.period, unused.quota);
+  }
 }

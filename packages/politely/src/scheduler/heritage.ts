@@ -1,19 +1,25 @@
-import type { CompiledPolicy } from "../policy/types.js";
+import type { Rule } from "../core/rule.js";
+import type { CompiledPolicy, HostRule } from "../policy/types.js";
 import type { Target } from "../types.js";
+import { convertRow } from "./convertRow.js";
 import type { Engine } from "./engine.js";
-import { copyRow, joinStops, SOURCES } from "./joinRows.js";
-import { intentRow } from "./keys.js";
-import { ONE } from "./ledger.js";
-import type { Profile } from "./profile.js";
+import { copyRow, joinStops } from "./joinRows.js";
+import { INTENT_ROWS, intentRow } from "./keys.js";
+import { owesUntil } from "./owing.js";
 import { keyUnder } from "./renames.js";
 
 /** Ways of making keys that are remembered at most; the oldest are forgotten first. */
 const PAST_MOST = 16;
+/** How long after the last start under a way of making keys a new key is looked for there at most, for limits of its own that nobody owed anything to then. */
+const REACH_MOST_US = 86_400_000_000;
 
-/** How an earlier policy made keys, until nothing that was owed under them is owed any more. */
+/** How an earlier policy made keys. */
 interface Past {
   readonly policy: CompiledPolicy;
+  /** When nothing that was owed at the change is owed any more. */
   readonly untilUs: number;
+  /** The last start or answer before the change. A limit that is new to its key may count it all the same. */
+  readonly lastUs: number;
 }
 
 interface Heritage {
@@ -23,30 +29,28 @@ interface Heritage {
 
 const heritages = new WeakMap<CompiledPolicy, Heritage>();
 
-/** Converts what a row has of the rule of another row into its own. */
-export type ConvertRow = (slot: number, from: Profile, nowUs: number) => void;
-
 /**
  * The next policy, under which a key that is new begins with what its requests owe under their key of before: a port that has
  * limits of its own from now on, a host that is no longer part of a group.
  *
  * Who is in flight is counted, and what is answered heard, at the key of before. `next` itself when nobody can owe anything.
  */
-export function withHeritage(engine: Engine, next: CompiledPolicy, convert: ConvertRow, nowUs: number): CompiledPolicy {
+export function withHeritage(engine: Engine, next: CompiledPolicy, nowUs: number): CompiledPolicy {
   const known = heritages.get(engine.policy);
-  const last = { policy: known?.plain ?? engine.policy, untilUs: owedUntilUs(engine, nowUs) };
-  const all = [last, ...(known?.past ?? [])];
-  const past = all.filter(({ untilUs }) => untilUs > nowUs).slice(0, PAST_MOST);
-  if (past.length === 0 || engine.keys.hosts.size === 0) return next;
-  const endUs = past.reduce((latest, { untilUs }) => Math.max(latest, untilUs), nowUs);
+  const last = { policy: known?.plain ?? engine.policy, ...owing(engine, nowUs) };
+  const past = [last, ...(known?.past ?? [])].filter((each) => isOwed(each, REACH_MOST_US, nowUs)).slice(0, PAST_MOST);
+  if (past.length === 0) return next;
   const policy: CompiledPolicy = {
     ...next,
     resolve(target) {
       const parts = next.resolve(target);
       if (engine.keys.hosts.has(parts.key)) return parts;
       const atUs = engine.nowUs();
-      if (atUs < endUs) inherit(engine, past, convert, { target, key: parts.key, nowUs: atUs });
-      else if (engine.policy === policy) engine.policy = next;
+      const host = next.hostRule(parts.key);
+      const heard = past.filter((each) => isOwed(each, reachUs(host), atUs));
+      if (heard.length > 0) inherit(engine, heard, { target, key: parts.key, host, nowUs: atUs });
+      else if (engine.policy === policy && !past.some((each) => isOwed(each, REACH_MOST_US, atUs)))
+        engine.policy = next;
       return parts;
     },
   };
@@ -54,57 +58,63 @@ export function withHeritage(engine: Engine, next: CompiledPolicy, convert: Conv
   return policy;
 }
 
-function inherit(
-  engine: Engine,
-  past: readonly Past[],
-  convert: ConvertRow,
-  { target, key, nowUs }: { readonly target: Target; readonly key: string; readonly nowUs: number },
-): void {
-  const { keys, policy, ledger } = engine;
-  const names = past.map((each) => (each.untilUs > nowUs ? keyUnder(each.policy, target) : undefined));
-  const host = policy.hostRule(key);
-  let heir: number | undefined;
+/** Whether a key may owe something from then, whose limits look back as far as that. */
+function isOwed({ untilUs, lastUs }: Past, backUs: number, nowUs: number): boolean {
+  return Math.max(untilUs, lastUs + Math.min(backUs, REACH_MOST_US)) > nowUs;
+}
+
+/** How long a start may count under the limits of a host and its intents. */
+function reachUs({ rule, intents }: HostRule): number {
+  const reachOf = ({ gapUs, rateCount, ratePerUs, windows }: Rule): number =>
+    windows.reduce(
+      (most, { perUs }) => Math.max(most, perUs),
+      Math.max(gapUs, rateCount === 0 ? 0 : ratePerUs / rateCount),
+    );
+  return [...intents.values()].reduce((most, intent) => Math.max(most, reachOf(intent)), reachOf(rule));
+}
+
+interface Heir {
+  readonly target: Target;
+  readonly key: string;
+  readonly host: HostRule;
+  readonly nowUs: number;
+}
+
+function inherit(engine: Engine, past: readonly Past[], { target, key, host, nowUs }: Heir): void {
+  const { keys, adaptive, ledger } = engine;
+  const begin = (slot: number, from: number): void => {
+    copyRow(ledger, from, slot, nowUs);
+    convertRow(ledger, slot, ledger.profileOf(from).rule, nowUs);
+    adaptive.conform(slot);
+  };
   let isBlank = true;
-  for (const name of new Set(names)) {
-    if (name === undefined || name === key || !keys.hosts.has(name)) continue;
-    heir ??= keys.host(key, host.rule, nowUs);
+  for (const name of new Set(past.map((each) => keyUnder(each.policy, target)))) {
+    if (name === undefined || name === key) continue;
+    const heir = keys.hosts.has(name) ? keys.host(key, host.rule, nowUs) : undefined;
     // Making the row may have made another one go, which owed nothing then.
     const from = keys.hosts.get(name);
-    if (heir === undefined || from === undefined) continue;
-    if (isBlank) {
+    if (heir !== undefined && from !== undefined) {
+      if (isBlank) begin(heir, from);
+      else joinStops(ledger, from, heir);
       isBlank = false;
-      copyRow(ledger, from, heir, nowUs);
-      convert(heir, ledger.profileOf(from), nowUs);
-    } else joinStops(ledger, from, heir);
+    }
     for (const [intent, rule] of host.intents) {
       const before = keys.scopes.get(intentRow(name, intent));
       if (before === undefined || keys.scopes.has(intentRow(key, intent))) continue;
-      const slot = keys.scope(intentRow(key, intent), rule);
-      copyRow(ledger, before, slot, nowUs);
-      convert(slot, ledger.profileOf(before), nowUs);
+      begin(keys.scope(intentRow(key, intent), rule), before);
     }
   }
 }
 
-/** When nothing that hosts owe now is owed any more. */
-function owedUntilUs({ ledger, keys }: Engine, nowUs: number): number {
-  let latestUs = nowUs;
-  const atLeast = (untilUs = nowUs): void => {
-    latestUs = Math.max(latestUs, untilUs);
+/** When nothing that hosts and their intents owe now is owed any more, and when the last of them was used. */
+function owing({ ledger, keys }: Engine, nowUs: number): { untilUs: number; lastUs: number } {
+  let untilUs = nowUs;
+  let lastUs = Number.NEGATIVE_INFINITY;
+  const look = (slot: number): void => {
+    untilUs = Math.max(untilUs, owesUntil(ledger, slot, nowUs));
+    lastUs = Math.max(lastUs, ledger.lastUs(slot), ledger.holds.get(slot)?.answeredUs ?? lastUs);
   };
-  for (const slot of keys.hosts.values()) {
-    if (ledger.isFresh(slot, nowUs)) continue;
-    const { rule } = ledger.profileOf(slot);
-    atLeast(ledger.cooldowns.get(slot)?.untilUs);
-    atLeast(ledger.pauses.get(slot));
-    atLeast(ledger.former.get(slot)?.untilUs);
-    for (const source of SOURCES) atLeast(ledger.slowdowns.get(slot, source)?.untilUs);
-    if (rule.gapUs !== 0) atLeast(ledger.gapAt(slot));
-    if (rule.rateCount !== 0) atLeast(ledger.rateAt(slot, { ...ONE, rate: rule.burst }));
-    rule.windows.forEach(({ perUs }, index) => {
-      if (ledger.windowUsed(slot, index, nowUs) > 0) atLeast(nowUs + perUs);
-    });
-    if (rule.quota !== undefined) atLeast(ledger.quotas.readyAt(slot, rule.quota, rule.quota.count, nowUs));
-  }
-  return latestUs;
+  for (const slot of keys.hosts.values()) look(slot);
+  for (const [name, slot] of keys.scopes) if (name.startsWith(INTENT_ROWS)) look(slot);
+  return { untilUs, lastUs };
 }

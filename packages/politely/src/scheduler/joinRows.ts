@@ -1,12 +1,11 @@
 import type { CooldownState } from "../core/cooldown.js";
-import { adoptHolds, GENERATION_US } from "./flight.js";
+import type { WindowRule } from "../core/rule.js";
+import { adoptHolds } from "./flight.js";
+import { loggedWindows, unitedWindow } from "./formerLimits.js";
 import type { Ledger } from "./ledger.js";
 import { LAST_US, OWED, SEEN_US } from "./slab.js";
-import type { Slowdown, SlowdownSource } from "./slowdowns.js";
+import { type Slowdown, SOURCES } from "./slowdowns.js";
 import { NO_LOG } from "./windowLogs.js";
-
-/** Who may ask a key to be slower. */
-export const SOURCES: readonly SlowdownSource[] = ["headers", "robots", "adaptive"];
 
 /** Two incidents as one: the later hold, with the steps that either has climbed. */
 export function laterCooldown(a: CooldownState | undefined, b: CooldownState): CooldownState {
@@ -25,8 +24,8 @@ export function laterCooldown(a: CooldownState | undefined, b: CooldownState): C
  * Makes a row part of another one under the same rule, since their keys are one by now. Nothing is forgiven: the later last start
  * and hold count, the larger debt, the starts of both in windows and quota, and everybody in flight.
  *
- * Permits from before still lead to `from`, which stays in use until none can be open. Of limits that are gone and may come back,
- * those that are owed to for longer are kept.
+ * Permits from before still lead to `from`, which stays in use until none can be open. Of buckets that are gone and may come back,
+ * the one that is owed to for longer is kept.
  */
 export function joinRows(ledger: Ledger, from: number, into: number, nowUs: number): void {
   const { rule } = ledger.profileOf(into);
@@ -50,11 +49,10 @@ export function joinRows(ledger: Ledger, from: number, into: number, nowUs: numb
   if (holds !== undefined) adoptHolds(ledger.holdsOf(into), holds, into);
   ledger.loose.move(from, into, nowUs);
   // No start from before may take out what the other row has brought along.
-  ledger.cutTies(into, nowUs);
+  ledger.ties.cut(into, nowUs, ledger.ties.hasForgiven(from));
   // From here on what is said about the one is about the other; before that it is forgotten, so that its parts are not.
-  const untilUs = nowUs + Math.max(2 * GENERATION_US, rule.maxHoldUs);
   ledger.setCooldown(from, undefined);
-  ledger.loose.moved.add(from, { into, untilUs });
+  ledger.loose.moved.add(from, { into, joinedUs: nowUs });
   ledger.forget(from);
   ledger.setPause(from, undefined);
   ledger.quotas.clear(from);
@@ -77,11 +75,10 @@ export function copyRow(ledger: Ledger, from: number, into: number, nowUs: numbe
 }
 
 function copyLogs(ledger: Ledger, from: number, into: number, nowUs: number): void {
-  const { rule } = ledger.profileOf(from);
-  const windows = rule.windows.length > 0 ? rule.windows : (ledger.former.get(from)?.rule.windows ?? []);
+  const windows = loggedWindows(ledger, from);
   windows.forEach((window, index) => {
     ledger.logs.release(ledger.log(into, index));
-    ledger.setLog(into, index, ledger.logs.copy(ledger.log(from, index), window));
+    ledger.setLog(into, index, ledger.logs.copy(ledger.log(from, index), window, window));
   });
   const holds = ledger.holds.get(from);
   if (holds === undefined) return;
@@ -115,26 +112,49 @@ function slower(a: Slowdown | undefined, b: Slowdown): Slowdown {
   };
 }
 
-/** Keeps the limits of the past that are owed to for longer, with what is owed to them. */
+/** Keeps of limits that are gone the bucket that is owed to for longer, and what both have spent of a quota and started in windows. */
 function joinFormer(ledger: Ledger, from: number, into: number): void {
   const theirs = ledger.former.get(from);
-  if (theirs === undefined || theirs.untilUs <= (ledger.former.get(into)?.untilUs ?? 0)) return;
+  const mine = ledger.former.get(into);
+  const longer = (theirs?.untilUs ?? 0) > (mine?.untilUs ?? 0) ? theirs : mine;
+  if (longer === undefined) return;
   const { rule } = ledger.profileOf(into);
-  ledger.former.set(into, theirs);
-  if (rule.rateCount === 0) {
+  if (longer === theirs && rule.rateCount === 0) {
     const words = ledger.slab.chunkOf(into).words;
     const [at, own] = [ledger.slab.wordOf(from), ledger.slab.wordOf(into)];
     for (const offset of [OWED, SEEN_US]) words[own + offset] = ledger.slab.chunkOf(from).words[at + offset];
   }
-  if (rule.windows.length === 0) {
-    ledger.forgetWindows(into);
-    theirs.rule.windows.forEach((_, index) => {
-      ledger.setLog(into, index, ledger.log(from, index));
-      ledger.setLog(from, index, NO_LOG);
-    });
-  }
-  const { quota } = theirs.rule;
+  const quota = longer.rule.quota ?? theirs?.rule.quota ?? mine?.rule.quota;
   if (rule.quota === undefined && quota !== undefined) {
-    ledger.quotas.restart(into, quota, ledger.quotas.used(from, quota));
+    const spent = [
+      { slot: from, former: theirs },
+      { slot: into, former: mine },
+    ].map(({ slot, former }) => (former?.rule.quota === undefined ? 0 : ledger.quotas.used(slot, former.rule.quota)));
+    ledger.quotas.restart(into, quota, spent[0] + spent[1]);
   }
+  ledger.former.set(into, { ...longer, rule: { ...longer.rule, quota }, windows: joinGone(ledger, from, into) });
+}
+
+/** Counts the starts of both rows in a window that looks back as far as those that are gone at either; returns all windows there are logs of. */
+function joinGone(ledger: Ledger, from: number, into: number): readonly WindowRule[] {
+  const { rule } = ledger.profileOf(into);
+  const at = rule.windows.length;
+  const gone = unitedWindow([from, into].flatMap((slot) => loggedWindows(ledger, slot).slice(at)));
+  if (gone === undefined) return rule.windows;
+  ledger.makeRoomFor(rule, at + 1);
+  const known = [from, into].map((slot) => mostKnowing(ledger, slot));
+  const copy = ledger.logs.copy(known[0], gone, gone);
+  const joined = ledger.logs.join(copy, known[1], gone);
+  ledger.logs.release(ledger.log(into, at));
+  ledger.setLog(into, at, joined);
+  return [...rule.windows, gone];
+}
+
+/** The log of a row that goes back furthest. */
+function mostKnowing(ledger: Ledger, slot: number): number {
+  const logs = loggedWindows(ledger, slot).map((_, index) => ledger.log(slot, index));
+  return logs.reduce(
+    (best, log) => (ledger.logs.knownSinceUs(log) < ledger.logs.knownSinceUs(best) ? log : best),
+    NO_LOG,
+  );
 }

@@ -222,7 +222,10 @@ export class Keys {
   }
 }
 
+/** What the names of all intents' rows begin with. */
+export const INTENT_ROWS = "intent\n";
+
 /** The name of an intent's row. */
 export function intentRow(owner: string, intent: string): string {
-  return `intent\n${owner}\n${intent}`;
+  return `${INTENT_ROWS}${owner}\n${intent}`;
 }

@@ -108,6 +108,8 @@ export class Lane implements Positioned {
   position = -1;
   /** The key it is stopped at. */
   gate: Gate | undefined = undefined;
+  /** Where it stands while it waits for whoever has the last word; undefined until it does. */
+  aside: Gate | undefined = undefined;
   /** Undefined while it shares no more than one key with others. */
   claim: Claim | undefined = undefined;
   size = 0;

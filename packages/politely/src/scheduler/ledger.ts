@@ -1,12 +1,13 @@
 import { type CooldownState, cooldownReadyAt, isCooldownForgotten } from "../core/cooldown.js";
 import { gapReadyAt } from "../core/gap.js";
 import { rateOwedAt, rateReadyAt } from "../core/rate.js";
-import type { Rule } from "../core/rule.js";
+import type { Rule, WindowRule } from "../core/rule.js";
 import type { LimitKind } from "../observe/types.js";
 import { type Hold, Holds, LooseFlights } from "./flight.js";
-import { type FormerLimits, logAnswer } from "./formerLimits.js";
+import { countedWindows, type FormerLimits, logAnswer } from "./formerLimits.js";
 import { giveBack } from "./giveBack.js";
 import { laterCooldown } from "./joinRows.js";
+import { paidAt } from "./owing.js";
 import { type Profile, Profiles, profileOf } from "./profile.js";
 import { Quotas } from "./quotas.js";
 import { HAS_COOLDOWN, HAS_PAUSE, HAS_SLOWDOWN, LAST_US, layoutFor, OWED, SEEN_US, Slab, UNITS } from "./slab.js";
@@ -31,7 +32,7 @@ export const ONE: Cost = { rate: 1, window: 1, quota: 1 };
 export interface Taken {
   readonly slot: number;
   readonly startedUs: number;
-  /** The start before, when a gap counts; undefined otherwise. */
+  /** The start before; undefined when no gap counted, and it was not kept. */
   readonly previousUs: number | undefined;
   /** Units ever taken from the bucket, this start included. */
   readonly unitsAfter: number;
@@ -60,7 +61,7 @@ export class Ledger {
   readonly loose: LooseFlights;
   readonly quotas: Quotas;
   readonly cooldowns = new Map<number, CooldownState>();
-  /** Limits that a change of policy has taken away while they were owed to, until nothing is owed any more. They may come back. */
+  /** Limits that a change of policy has taken away or made shorter while they were owed to, until nothing is owed any more. They may come back. */
   readonly former = new Map<number, FormerLimits>();
   /** The permit that goes first after a key's cooldown. */
   readonly probes = new Map<number, object>();
@@ -87,12 +88,12 @@ export class Ledger {
     this.loose = new LooseFlights(this.slab, (slot, count) => listener.looseLapsed(slot, count));
   }
 
-  /** Widens the rows when a rule needs more of them than any before. */
-  makeRoomFor(rule: Rule): void {
+  /** Widens the rows when a rule needs more of them than any before, or there are more logs than windows. */
+  makeRoomFor(rule: Rule, logCount = rule.windows.length): void {
     const { windowCount, quotaAt, statsAt } = this.slab.layout;
     const hasQuota = quotaAt >= 0 || rule.quota !== undefined;
-    if (rule.windows.length <= windowCount && hasQuota === quotaAt >= 0) return;
-    this.slab.relayout(layoutFor(Math.max(windowCount, rule.windows.length), hasQuota, statsAt >= 0));
+    if (logCount <= windowCount && hasQuota === quotaAt >= 0) return;
+    this.slab.relayout(layoutFor(Math.max(windowCount, logCount), hasQuota, statsAt >= 0));
   }
 
   profileOf(slot: number): Profile {
@@ -221,7 +222,7 @@ export class Ledger {
     return {
       slot,
       startedUs: nowUs,
-      previousUs: rule.gapUs === 0 ? undefined : previousUs,
+      previousUs,
       unitsAfter: this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + UNITS],
       cost,
       hold,
@@ -232,6 +233,8 @@ export class Ledger {
   /** Counts a start that has been made and answered without asking, as far as the past is still known. */
   record(slot: number, cost: Cost, startedUs: number, nowUs: number): void {
     const { rule } = this.profileOf(slot);
+    // Those held too long are logged first: a log takes no start from before its newest.
+    this.lapse(slot, nowUs);
     this.#count(slot, cost, startedUs);
     this.logStart(slot, rule.fromAnswer ? nowUs : startedUs, cost.window);
     if (rule.fromAnswer) this.holdsOf(slot).answeredUs = nowUs;
@@ -296,18 +299,16 @@ export class Ledger {
 
   /** Whether the key is in no way different from a new one. */
   isFresh(slot: number, nowUs: number): boolean {
-    const { rule } = this.profileOf(slot);
-    if (rule.rateCount !== 0 && this.owedAt(slot, nowUs) > 0) return false;
+    if (paidAt(this, slot, nowUs) > nowUs) return false;
     if (this.slab.hasFlag(slot, HAS_PAUSE) && this.#pauseAt(slot, nowUs) > nowUs) return false;
     if ((this.former.get(slot)?.untilUs ?? nowUs) > nowUs) return false;
     if (this.slowdowns.isOwed(slot, this.spacedFromUs(slot), nowUs)) return false;
     const cooldown = this.cooldowns.get(slot);
     if (cooldown !== undefined && !isCooldownForgotten(cooldown, nowUs)) return false;
+    if (this.inFlight(slot, nowUs) === 0) return true;
+    // What ends here owes from its end on.
     this.lapse(slot, nowUs);
-    if (this.inFlight(slot, nowUs) > 0) return false;
-    if (rule.gapUs !== 0 && this.gapAt(slot) > nowUs) return false;
-    if (rule.windows.some((_, index) => this.windowUsed(slot, index, nowUs) > 0)) return false;
-    return rule.quota === undefined || this.quotas.used(slot, rule.quota) === 0;
+    return this.inFlight(slot, nowUs) === 0 && paidAt(this, slot, nowUs) <= nowUs;
   }
 
   /** Drops everything a fresh key does not need, but its row. */
@@ -327,11 +328,6 @@ export class Ledger {
     this.loose.moved.delete(from);
     this.forget(from);
     this.slab.release(from);
-  }
-
-  /** Makes every start of a row up to `nowUs` one from before: what it took can no longer be returned. */
-  cutTies(slot: number, nowUs?: number): void {
-    this.ties.cut(slot, nowUs);
   }
 
   forgetWindows(slot: number): void {
@@ -380,8 +376,10 @@ export class Ledger {
     if (holds.count === 0 && holds.answeredUs === Number.NEGATIVE_INFINITY) this.holds.delete(hold.slot);
   }
 
-  /** Counts units in every window of the key. */
-  logStart(slot: number, atUs: number, units: number, windows = this.profileOf(slot).rule.windows): void {
+  /** Counts units in every window of the key, or in those that it is said to have logs of. */
+  logStart(slot: number, atUs: number, units: number, logged?: readonly WindowRule[]): void {
+    const { rule } = this.profileOf(slot);
+    const windows = logged ?? (this.former.size === 0 ? rule.windows : countedWindows(this, slot, atUs));
     for (let index = 0; index < windows.length; index++) {
       this.setLog(slot, index, this.logs.append(this.log(slot, index), windows[index], atUs, units));
     }

@@ -1,7 +1,7 @@
-/** A row that has become part of another, and how long permits from before may lead to it at most. */
+/** A row that has become part of another, and since when: only permits from before may lead to it. */
 export interface MovedRow {
   readonly into: number;
-  readonly untilUs: number;
+  readonly joinedUs: number;
 }
 
 /** Rows that have become part of others: where what is said about them counts by now. One step always leads to the end. */
@@ -19,7 +19,7 @@ export class MovedRows {
     const parts = this.#parts.get(row.into) ?? new Set();
     for (const part of this.partsOf(from)) {
       parts.add(part);
-      this.#rows.set(part, { into: row.into, untilUs: this.#rows.get(part)?.untilUs ?? row.untilUs });
+      this.#rows.set(part, { into: row.into, joinedUs: this.#rows.get(part)?.joinedUs ?? row.joinedUs });
     }
     this.#parts.delete(from);
     this.#parts.set(row.into, parts.add(from));

@@ -1,6 +1,7 @@
 import type { Clock } from "../types.js";
+import type { Counsel } from "./counsel.js";
 import { Deadlines } from "./deadlines.js";
-import { Gate, isGateBefore } from "./gate.js";
+import { Gate, isGateBefore, NO_ROW } from "./gate.js";
 import { Heap } from "./heap.js";
 import { toMsAtOrAfter } from "./instant.js";
 import { costAt, isLaneBefore, Lane, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
@@ -92,7 +93,7 @@ export class Queue {
       this.#park(lane, nowUs);
     } else if (lane.head === waiter) {
       this.#reservations.changed(lane);
-      this.#headChanged(lane);
+      this.touchLane(lane);
     }
   }
 
@@ -101,6 +102,7 @@ export class Queue {
     const { lane, terms } = waiter;
     if (lane === undefined) return;
     const wasHead = lane.head === waiter;
+    const turn = lane.turnSequence;
     lane.remove(waiter);
     if (terms !== undefined) this.deadlines.leave(terms);
     this.waiting -= 1;
@@ -109,9 +111,10 @@ export class Queue {
       this.#dissolve(lane);
       return;
     }
-    this.#reservations.changed(lane);
+    // Somebody in the middle of a lane has no part in what is reserved for it.
+    if (wasHead || lane.turnSequence !== turn) this.#reservations.changed(lane);
     // Among several lanes the one who left may also have been its lane's claim to have come first.
-    if (wasHead || (lane.gate?.parked.size ?? 0) > 1) this.#headChanged(lane);
+    if (wasHead || (lane.gate?.parked.size ?? 0) > 1) this.touchLane(lane);
   }
 
   /** Takes all lanes apart and puts every waiter where `place` says, in the old order and with the old turns. Call `run` afterwards. */
@@ -135,7 +138,7 @@ export class Queue {
       const turn = turns.get(spec.name);
       if (!isNew || lane === undefined || turn === undefined) continue;
       Object.assign(lane, turn);
-      this.#headChanged(lane);
+      this.touchLane(lane);
     }
   }
 
@@ -262,15 +265,19 @@ export class Queue {
     }
     // A quota ends by the wall clock, which may jump, and goes on while a machine sleeps.
     if (isQuota) this.#stopUs = Math.min(this.#stopUs, nowUs + LOOK_AGAIN_US);
-    return stop ?? this.#queueAhead(lane) ?? this.#counselStop(lane, head, nowUs);
+    const { counsel } = this.owner;
+    return stop ?? (counsel === undefined ? this.#queueAhead(lane) : this.#counselStop(counsel, lane, head, nowUs));
   }
 
-  /** Where a lane stands that is stopped by nothing but the last word: at a key of its own, if it has one. */
-  #counselStop(lane: Lane, head: Waiter, nowUs: number): Gate | undefined {
-    const readyUs = this.owner.counsel?.readyAt(lane, head.cost, nowUs) ?? nowUs;
-    if (readyUs <= nowUs) return undefined;
+  /** Where a lane stands that waits for the last word: at a gate of its own. Who may start next at the keys it shares is not for this queue to say. */
+  #counselStop(counsel: Counsel, lane: Lane, head: Waiter, nowUs: number): Gate | undefined {
+    // While everything is paused nothing is asked: what is granted could not be used.
+    const isPaused = nowUs < this.pausedUntilUs;
+    const readyUs = isPaused ? nowUs : counsel.readyAt(lane, head.cost, nowUs);
+    if (readyUs <= nowUs && !isPaused) return undefined;
     this.#stopUs = readyUs;
-    return lane.gates.find(({ lanes }) => lanes.size === 1) ?? lane.gates[0];
+    lane.aside ??= new Gate(NO_ROW);
+    return lane.aside;
   }
 
   /** A key of the lane where another one stands before it; undefined when it is its turn at all of them. */
@@ -306,8 +313,8 @@ export class Queue {
     if (gate.parked.peek() === lane) this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
   }
 
-  /** Puts a lane where it belongs among the others, and looks again, after its head or its claim to a turn has changed. */
-  #headChanged(lane: Lane): void {
+  /** Puts a lane where it belongs among the others, and looks again: its head or its claim to a turn has changed, or the last word on it. */
+  touchLane(lane: Lane): void {
     const { gate } = lane;
     if (gate === undefined) return;
     gate.parked.update(lane);

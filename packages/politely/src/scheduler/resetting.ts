@@ -32,7 +32,7 @@ function resetRow({ ledger, books, queue }: Engine, slot: number, what: ResetWha
     words[word + OWED] = 0;
     ledger.forgetWindows(slot);
     ledger.former.delete(slot);
-    ledger.cutTies(slot, nowUs);
+    ledger.ties.cut(slot, nowUs, what === "all");
     const holds = ledger.holds.get(slot);
     if (holds !== undefined) holds.answeredUs = Number.NEGATIVE_INFINITY;
   }

@@ -24,7 +24,8 @@ export interface Learned {
   readonly because: string;
 }
 
-const SOURCES: readonly SlowdownSource[] = ["headers", "robots", "adaptive"];
+/** All of them, in a fixed order. */
+export const SOURCES: readonly SlowdownSource[] = ["headers", "robots", "adaptive"];
 
 type Row = { [Source in SlowdownSource]?: Slowdown };
 

@@ -9,9 +9,10 @@ export interface TiedStart {
 }
 
 interface Cut {
-  /** Undefined when it was not said. */
-  readonly atUs: number | undefined;
+  readonly atUs: number;
   readonly units: number;
+  /** Quotas were forgiven, too. */
+  readonly isWhole: boolean;
 }
 
 /**
@@ -24,9 +25,14 @@ export class Ties {
 
   constructor(readonly slab: Slab) {}
 
-  /** Makes every start of the row so far one from before. Without `atUs` only the next 2^31 units are told from them for certain. */
-  cut(slot: number, atUs: number | undefined): void {
-    this.#cuts.set(slot, { atUs, units: this.#units(slot) });
+  /** Makes every start of the row up to `atUs`, which is now, one from before: what it took can no longer be returned; with `isWhole`, to a quota neither. */
+  cut(slot: number, atUs: number, isWhole = false): void {
+    this.#cuts.set(slot, { atUs, units: this.#units(slot), isWhole: isWhole || this.hasForgiven(slot) });
+  }
+
+  /** Whether quotas were forgiven to some of the row's starts. */
+  hasForgiven(slot: number): boolean {
+    return this.#cuts.get(slot)?.isWhole === true;
   }
 
   forget(slot: number): void {
@@ -40,13 +46,21 @@ export class Ties {
     return (this.#units(start.slot) - start.unitsAfter) >>> 0;
   }
 
+  /** Whether what that start took of a quota is forgiven at `row`, where it counts by now. */
+  isForgiven(start: TiedStart, row: number): boolean {
+    const cut = this.#cuts.size === 0 ? undefined : this.#cuts.get(row);
+    if (cut?.isWhole !== true) return false;
+    // One of a row that has become part of this one is from before all of its own.
+    return row === start.slot ? isBefore(start, cut) : start.startedUs <= cut.atUs;
+  }
+
   #units(slot: number): number {
     return this.slab.chunkOf(slot).halves[2 * this.slab.wordOf(slot) + UNITS];
   }
 }
 
 function isBefore({ startedUs, unitsAfter }: TiedStart, { atUs, units }: Cut): boolean {
-  if (atUs !== undefined && startedUs !== atUs) return startedUs < atUs;
+  if (startedUs !== atUs) return startedUs < atUs;
   // Every start takes a unit at least, so the count tells starts of one instant apart.
   return ((units - unitsAfter) | 0) >= 0;
 }

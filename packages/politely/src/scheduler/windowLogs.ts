@@ -9,7 +9,8 @@ import {
   windowLivePairs,
   windowMove,
   windowReadyAt,
-  windowRegrain,
+  windowRecall,
+  windowSpan,
   windowUsed,
   windowWords,
 } from "../core/window.js";
@@ -30,6 +31,8 @@ export class WindowLogs {
   #end = 1;
   #live = 0;
   readonly #free = new Map<number, number[]>();
+  /** Logs with starts in them that were counted more coarsely, by another rule, up to an instant. Rare. */
+  readonly #coarse = new Map<number, { readonly rule: WindowRule; readonly untilUs: number }>();
 
   /** When `cost` units fit beside those logged and `pending` more; see `windowReadyAt`. */
   readyAt(handle: number, rule: WindowRule, nowUs: number, cost: number, pending: number): number {
@@ -44,6 +47,15 @@ export class WindowLogs {
 
   /** Logs `units` at `startUs` and returns the handle, which may be another one than before. */
   append(handle: number, rule: WindowRule, startUs: number, units: number): number {
+    if (handle !== NO_LOG) {
+      if (windowAppend(this.#memory, handle, rule, windowCountedAt(rule, startUs), units)) return handle;
+      // Also when nobody has asked before: how much room a log takes, and so how far back it goes, follows from the starts alone.
+      windowUsed(this.#memory, handle, rule, startUs);
+    }
+    return this.#put(handle, rule, startUs, units);
+  }
+
+  #put(handle: number, rule: WindowRule, startUs: number, units: number): number {
     const countedUs = windowCountedAt(rule, startUs);
     const log = handle === NO_LOG ? this.#allocate(1) : handle;
     if (windowAppend(this.#memory, log, rule, countedUs, units)) return log;
@@ -52,45 +64,72 @@ export class WindowLogs {
     return moved;
   }
 
-  /** Adds to (or takes from) what was logged at `startUs`, unless that has left the window. */
+  /**
+   * Adds to what was logged at `startUs`, unless that has left the window, or takes from it. Nothing is taken for a start from before the
+   * oldest that is known: what lies there now is another's.
+   */
   adjust(handle: number, rule: WindowRule, startUs: number, change: number, nowUs: number): void {
-    if (handle !== NO_LOG) windowAdjust(this.#memory, handle, rule, startUs, change, nowUs);
+    if (handle === NO_LOG) return;
+    const countedUs = windowCountedAt(rule, this.#coarselyAt(handle, startUs));
+    const isInside = countedUs + rule.perUs > nowUs;
+    if (change < 0) {
+      // One that has left may be counted again by a longer window, unless it was never sent.
+      if (!isInside) windowRecall(this.#memory, handle);
+      if (windowSpan(this.#memory, handle).oldestUs <= countedUs) {
+        windowAdjust(this.#memory, handle, rule, startUs, change, Number.NEGATIVE_INFINITY);
+      }
+      windowUsed(this.#memory, handle, rule, nowUs);
+    } else if (isInside) windowAdjust(this.#memory, handle, rule, startUs, change, nowUs);
   }
 
-  /** Another log with the same starts in it, counted as `rule` counts them. */
-  copy(handle: number, rule: WindowRule): number {
+  #coarselyAt(handle: number, startUs: number): number {
+    const coarse = this.#coarse.size === 0 ? undefined : this.#coarse.get(handle);
+    return coarse === undefined || startUs > coarse.untilUs ? startUs : windowCountedAt(coarse.rule, startUs);
+  }
+
+  /** Another log with the starts that `rule` counts in it, as it counts them; so far `from` did. One with nothing in it is still a log. */
+  copy(handle: number, from: WindowRule, rule: WindowRule): number {
     if (handle === NO_LOG) return NO_LOG;
-    const copy = this.#allocate(windowCapacity(this.#memory, handle));
-    windowMove(this.#memory, handle, this.#memory, copy);
-    windowRegrain(this.#memory, copy, rule);
+    const copy = this.#logged(this.#pairs(handle), this.#allocate(1), rule);
+    const coarse =
+      from.grainUs > rule.grainUs ? { rule: from, untilUs: this.newestUs(copy) } : this.#coarse.get(handle);
+    if (coarse !== undefined) this.#coarse.set(copy, coarse);
     return copy;
   }
 
   /** The instant that the newest start is counted at; minus infinity when there is none. */
   newestUs(handle: number): number {
-    const { memory, count } = this.#flat(handle);
-    return count === 0 ? Number.NEGATIVE_INFINITY : memory[WINDOW_HEADING + 2 * count - 2];
+    return handle === NO_LOG ? Number.NEGATIVE_INFINITY : windowSpan(this.#memory, handle).newestUs;
   }
 
-  /** Counts everything in `other` in the log as well, and returns the handle. Both are of the same rule; `other` stays as it is. */
+  /** The oldest instant of a start that is known, also of one that has left the window; Infinity when none is. Of two logs of one key, the one that goes back further knows more. */
+  knownSinceUs(handle: number): number {
+    return this.#pairs(handle)[0]?.[0] ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Counts everything in `other` in the log as well, and returns the handle. `other` stays as it is. */
   join(handle: number, other: number, rule: WindowRule): number {
-    const [mine, theirs] = [this.#flat(handle), this.#flat(other)];
-    const pairs = [mine, theirs].flatMap(({ memory, count }) =>
-      Array.from({ length: count }, (_, index) =>
-        memory.subarray(WINDOW_HEADING + 2 * index, WINDOW_HEADING + 2 * index + 2),
-      ),
-    );
+    const pairs = [...this.#pairs(handle), ...this.#pairs(other)];
     pairs.sort((a, b) => a[0] - b[0]);
-    const joined = pairs.reduce((log, [countedUs, units]) => this.append(log, rule, countedUs, units), NO_LOG);
+    const joined = this.#logged(pairs, NO_LOG, rule);
     this.release(handle);
     return joined;
   }
 
-  /** The pairs of a log in a block of their own, the oldest first. */
-  #flat(handle: number): { memory: Float64Array; count: number } {
-    if (handle === NO_LOG) return { memory: new Float64Array(0), count: 0 };
-    const memory = new Float64Array(windowWords(windowCapacity(this.#memory, handle)));
-    return { memory, count: windowMove(this.#memory, handle, memory, 0) };
+  #logged(pairs: readonly Float64Array[], empty: number, rule: WindowRule): number {
+    return pairs.reduce((log, [countedUs, units]) => this.#put(log, rule, countedUs, units), empty);
+  }
+
+  /** The pairs of a log, the oldest first, as far back as they are known. */
+  #pairs(handle: number): Float64Array[] {
+    if (handle === NO_LOG) return [];
+    const words = windowWords(windowCapacity(this.#memory, handle));
+    const block = this.#memory.slice(handle, handle + words);
+    windowRecall(block, 0);
+    const flat = new Float64Array(words);
+    return Array.from({ length: windowMove(block, 0, flat, 0) }, (_, index) =>
+      flat.subarray(WINDOW_HEADING + 2 * index, WINDOW_HEADING + 2 * index + 2),
+    );
   }
 
   /** Lets a log go. */
@@ -98,6 +137,7 @@ export class WindowLogs {
     if (handle === NO_LOG) return;
     const capacity = windowCapacity(this.#memory, handle);
     this.#live -= 1;
+    this.#coarse.delete(handle);
     if (this.#live === 0) {
       this.#memory = new Float64Array(FIRST_WORDS);
       this.#end = 1;
@@ -115,6 +155,8 @@ export class WindowLogs {
     const capacity = windowCapacity(this.#memory, handle);
     const larger = this.#allocate(live * 2 > capacity ? capacity * 2 : capacity);
     windowMove(this.#memory, handle, this.#memory, larger);
+    const coarse = this.#coarse.get(handle);
+    if (coarse !== undefined) this.#coarse.set(larger, coarse);
     this.release(handle);
     return larger;
   }

@@ -5,8 +5,9 @@ import { VirtualClock } from "../../src/testing/index.js";
 import { drained, type Script } from "../oracle/script.js";
 import { type LimitSpec, type RateSpec, toLimits } from "../oracle/spec.js";
 import { type Start, toUs } from "../oracle/trace.js";
-import { gapViolation, specViolation, windowViolation } from "../oracle/violations.js";
-import { anyEnding, anyScript, anySpec, costBound, spanUs } from "./arbitraries.js";
+import { gapViolation, specViolation } from "../oracle/violations.js";
+import { WindowMemory } from "../oracle/windowMemory.js";
+import { anyEnding, anyScript, anySpec, costBound, returningEnding, spanUs } from "./arbitraries.js";
 import { play, startTimes, traceOf } from "./play.js";
 import { ReferenceBucket } from "./referenceBucket.js";
 import { seeded } from "./seeded.js";
@@ -54,6 +55,8 @@ describe("L11 no gift", () => {
           maxCost: costBound(...specs),
           cancels: true,
           tries: true,
+          looks: true,
+          endings: returningEnding,
           policies: 3,
           pauseMs: 800,
           maxLength: 70,
@@ -220,27 +223,26 @@ interface Era {
 /**
  * Judges every start by the limits in force at its instant, looking back over the starts made under earlier limits too.
  *
- * A gap looks at the start before, whenever that was. A window looks at the starts that the windows before the change
- * were still counting; what they had let go of is forgotten. A start at the instant of a change may fall under either.
+ * A gap looks at the start before, whenever that was; a window at those that it knows of. A start at the instant of a change may fall under either.
  */
 function changedViolation(trace: readonly Start[], eras: readonly Era[]): string | undefined {
-  let remembered: readonly Start[] = [];
+  const memory = new WindowMemory(eras[0].spec.windows ?? []);
   for (const [index, { atUs, spec }] of eras.entries()) {
     const nextUs = eras[index + 1]?.atUs ?? Number.POSITIVE_INFINITY;
     const sinceUs = index === 0 ? atUs : atUs + 1;
-    const inEra = trace.filter((start) => start.atUs >= sinceUs && start.atUs < nextUs);
-    const counted = [...remembered, ...inEra];
-    const found = [
-      ...(spec.windows ?? []).map((window) => windowViolation(counted, window, sinceUs)),
-      gapViolation(
-        trace.filter((start) => start.atUs < nextUs),
-        spec.gapUs ?? 0,
-        sinceUs,
-      ),
-    ].find((problem) => problem !== undefined);
+    if (index > 0) memory.change(spec.windows ?? [], atUs);
+    for (const start of trace.filter((each) => each.atUs >= sinceUs && each.atUs <= nextUs)) {
+      const isOver = start.unused !== true && start.atUs < nextUs && memory.mustRefuse(start.cost, start.atUs);
+      if (isOver)
+        return `under policy ${index} from ${atUs} µs: a window had no room for the start at ${start.atUs} µs`;
+      memory.start(start.atUs, start.cost, start.unused);
+    }
+    const found = gapViolation(
+      trace.filter((start) => start.atUs < nextUs),
+      spec.gapUs ?? 0,
+      sinceUs,
+    );
     if (found !== undefined) return `under policy ${index} from ${atUs} µs: ${found}`;
-    const memoryUs = Math.max(0, ...(spec.windows ?? []).map(({ perUs }) => perUs));
-    remembered = counted.filter((start) => start.atUs + memoryUs > nextUs);
   }
   return eras.length === 1 ? specViolation(trace, eras[0].spec) : undefined;
 }

@@ -20,7 +20,7 @@ describe("no log", () => {
     const logs = new WindowLogs();
     logs.adjust(NO_LOG, rule, 5, -1, 5);
     logs.release(NO_LOG);
-    expect(logs.copy(NO_LOG, rule)).toBe(NO_LOG);
+    expect(logs.copy(NO_LOG, rule, rule)).toBe(NO_LOG);
   });
 });
 
@@ -148,7 +148,7 @@ describe("the logs of many keys", () => {
           } else if (kind === "copy") {
             logs.release(keys[other].handle === one.handle ? NO_LOG : keys[other].handle);
             if (other !== key) {
-              keys[other] = { handle: logs.copy(one.handle, each), naive: one.naive.copy(), open: [...one.open] };
+              keys[other] = { handle: logs.copy(one.handle, each, each), naive: one.naive.copy(), open: [...one.open] };
             }
           } else if (kind === "release") {
             logs.release(one.handle);

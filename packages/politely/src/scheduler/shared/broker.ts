@@ -1,5 +1,4 @@
 import type { Sender } from "../../core/shared/operation.js";
-import { StoreError } from "../../errors.js";
 import type { Permit } from "../../types.js";
 import type { Answer } from "../answers.js";
 import type { Counsel, Outlook, TellWhy } from "../counsel.js";
@@ -7,25 +6,28 @@ import type { Lane, LaneCost, LaneSpec, Waiter } from "../lane.js";
 import { ONE } from "../ledger.js";
 import type { HeldPermit } from "../permit.js";
 import { Announcements } from "./announcements.js";
+import { Aside } from "./aside.js";
 import { askAgainAfterUs, isEvent } from "./askAgain.js";
 import type { TakeTerms } from "./askFor.js";
 import { Awaiting } from "./awaiting.js";
+import { Chances } from "./chances.js";
 import { Desk } from "./desk.js";
+import { Guests } from "./guests.js";
 import { leaveFleet } from "./leaveFleet.js";
 import { outlookOf } from "./outlook.js";
 import { isSamePlan, type Plan, storeName } from "./plan.js";
 import { HORIZON_US, type QuestionParts, Questions, type Taken } from "./questions.js";
-import { type Grant, Run, type RunFacts } from "./run.js";
+import { refuseAll } from "./refuseAll.js";
+import type { Grant, Run } from "./run.js";
+import { runOf } from "./runOf.js";
 import { isSameCost } from "./sameCost.js";
 import type { Settler } from "./settler.js";
 import { SharedPermit } from "./sharedPermit.js";
+import { StricterWarnings } from "./stricter.js";
 
-/** Keys that are warned of, at most. */
-const WARNED_MOST = 10_000;
-/** With `batch`, what is at hand and not used is looked for so often. */
-const SWEEP_MS = 20;
-/** The starts of an answer that took longer than this, and than four usual ones, go back. */
-const LATE_US = 1_000_000;
+/** What is at hand and not used is looked for so often. */
+const SWEEP_MS = 50;
+const SWEEP_BATCH_MS = 20;
 
 /** What a broker works with. */
 export interface BrokerParts extends QuestionParts {
@@ -39,13 +41,17 @@ export interface BrokerParts extends QuestionParts {
  */
 export class Broker implements Counsel {
   readonly #desks = new Map<string, Desk>();
-  readonly #warned = new Set<string>();
+  readonly #stricter: StricterWarnings;
   #tickets = 0;
   /** A start that is about to be used beside the queue. */
   #aside: Grant | undefined = undefined;
   #sweep: unknown = undefined;
   /** Lanes that wait, by the key that stops them. */
   readonly #awaiting = new Awaiting();
+  readonly #chances = new Chances(this.#awaiting, (desk, chance) => {
+    desk.chance = chance;
+    this.#askNow(desk);
+  });
   readonly #announcements = new Announcements((name) => ({
     desk: this.#desks.get(name),
     lane: this.parts.engine.queue.lanes.get(name),
@@ -56,9 +62,15 @@ export class Broker implements Counsel {
   /** How the store is asked. */
   readonly questions: Questions;
 
+  readonly aside = new Aside(this);
+  readonly guests: Guests;
+
   constructor(readonly parts: BrokerParts) {
+    this.#stricter = new StricterWarnings(parts.engine);
+    this.guests = new Guests(parts.engine, ({ name, size }) => this.#desks.get(name)?.toldOf(size) ?? 0);
     this.questions = new Questions(parts, (plan, spec, cost, taken) => {
-      if (taken.reply.starts.length > 0) this.track(parts.settler.giveBack(this.#runOf(spec.key, plan, cost, taken)));
+      if (taken.reply.starts.length > 0)
+        this.track(parts.settler.giveBack(runOf(parts, { key: spec.key, plan, cost }, taken)));
     });
   }
 
@@ -74,7 +86,8 @@ export class Broker implements Counsel {
       return run.readyUs;
     }
     if (desk.isAsking) return Number.POSITIVE_INFINITY;
-    if (desk.askAtUs > nowUs) return desk.askAtUs;
+    // When the head is another one that wants more or less, what was said to the last one does not hold for it.
+    if (desk.askAtUs > nowUs && isSameCost(desk.cost, cost)) return desk.askAtUs;
     this.track(this.#ask(desk, cost, lane.size));
     return Number.POSITIVE_INFINITY;
   }
@@ -115,7 +128,8 @@ export class Broker implements Counsel {
     const startedUs = engine.nowUs() - ageUs;
     const keysNow = () => this.questions.keysNow(spec, ONE);
     const isMissed = link.isAway;
-    const make = (by: Sender) => ({ kind: "record", ...by, keys: keysNow(), agesUs: [ageUs] }) as const;
+    const agesUs = (): number[] => [engine.nowUs() - startedUs];
+    const make = (by: Sender) => ({ kind: "record", ...by, keys: keysNow(), agesUs: agesUs() }) as const;
     const told = isMissed ? undefined : await link.sendOrKeep(plan.storeKeys, make);
     const note = { plan, cost: ONE, keysNow };
     if (told !== undefined) standby.recollection.started(plan, ONE, { startedUs, count: 1 });
@@ -141,9 +155,13 @@ export class Broker implements Counsel {
     queueMicrotask(() => this.#closeIfEmpty(desk));
   }
 
-  outlook(spec: LaneSpec, nowUs: number): Outlook | undefined {
+  outlook(spec: LaneSpec, cost: LaneCost, nowUs: number): Outlook | undefined {
     const [plan, desk] = [this.questions.planOf(spec), this.#desks.get(spec.name)];
-    return outlookOf(this.parts, { plan, spec, desk }, nowUs);
+    return outlookOf(this.parts, { plan, spec, cost, desk }, nowUs);
+  }
+
+  isWaitedFor(spec: LaneSpec, index: number): boolean {
+    return this.#awaiting.has(this.questions.planOf(spec).storeKeys[index]);
   }
 
   tellWhy({ name }: LaneSpec, waiter: Waiter, tell: TellWhy): void {
@@ -153,6 +171,7 @@ export class Broker implements Counsel {
   /** The policy has changed: what was worked out from the old one is forgotten, here and as far as it is only ours in the store, and everybody asks anew. */
   configured(): void {
     this.questions.configured();
+    this.parts.standby.recollection.configured();
     for (const desk of this.#desks.values()) desk.leaveLine();
     this.track(leaveFleet(this.questions));
   }
@@ -164,20 +183,6 @@ export class Broker implements Counsel {
     if (this.#sweep !== undefined) this.parts.engine.clock.clearTimer(this.#sweep);
     // Places of permits that are still in flight are renewed until these are back.
     this.parts.link.close();
-  }
-
-  /** Asks for one start now, without waiting for it; undefined when there is none. Rejects as the outage policy says. */
-  async takeNow(spec: LaneSpec, cost: LaneCost): Promise<Grant | undefined> {
-    const plan = this.questions.planOf(spec);
-    const terms = { count: 1, horizonUs: 0, ticket: "", turnUs: 0, joinedUs: 0, hasMore: false };
-    const member = this.questions.memberName(plan);
-    const taken = await this.questions.take(plan, spec, cost, { ...terms, member });
-    if (taken.reply.fleet > 0) this.parts.standby.learn(plan, taken.reply.fleet);
-    if (taken.reply.starts.length === 0) return undefined;
-    const run = this.#runOf(spec.key, plan, cost, taken);
-    if (!run.isLate) return run.take(run.readyUs);
-    this.track(this.parts.settler.giveBack(run));
-    return undefined;
   }
 
   #deskOf(lane: LaneSpec): Desk {
@@ -209,11 +214,12 @@ export class Broker implements Counsel {
     this.track(this.#ask(desk, cost, 0));
   }
 
-  /** Gives back what was taken in advance and not used. */
+  /** Gives back what is at hand and not used in time: taken in advance, or of a lane that something in this process stops meanwhile. */
   #sweepLater(): void {
     if (this.#sweep !== undefined) return;
     const { clock } = this.parts.engine;
-    this.#sweep = clock.setTimer(clock.now() + SWEEP_MS, () => {
+    const afterMs = this.parts.options.isBatch ? SWEEP_BATCH_MS : SWEEP_MS;
+    this.#sweep = clock.setTimer(clock.now() + afterMs, () => {
       this.#sweep = undefined;
       const nowUs = this.parts.engine.nowUs();
       let isBusy = false;
@@ -239,7 +245,8 @@ export class Broker implements Counsel {
     const waiting = (engine.queue.lanes.get(desk.name)?.size ?? 0) - desk.left;
     const soon = options.isBatch ? desk.usedWithin(plan.batchUs, nowUs) : 0;
     const count = cost === ONE ? Math.max(1, Math.min(Math.max(wanted, soon), plan.most)) : 1;
-    desk.asks(count, nowUs);
+    const { chance, turnUs } = desk;
+    desk.asks(cost, count, nowUs);
     this.#awaiting.asks(desk);
     const terms: TakeTerms = {
       count,
@@ -255,14 +262,16 @@ export class Broker implements Counsel {
       this.#awaiting.answered(desk);
       if (isSamePlan(plan, desk.plan)) this.#heard(desk, taken, cost);
       else this.#dropAnswer(desk, plan, taken, cost);
+      this.#chances.answered(desk, taken.reply, turnUs, chance);
     } catch (error) {
       this.#awaiting.answered(desk);
       desk.leaveLine();
-      this.#refuseAll(desk, error);
+      refuseAll(engine, engine.queue.lanes.get(desk.name), error);
     }
     const lane = engine.queue.lanes.get(desk.name);
     if (lane === undefined) this.#closeIfEmpty(desk);
     else this.#wake(desk, lane);
+    if (desk.left > 0) this.#sweepLater();
     this.#announcements.answered(desk.name);
   }
 
@@ -270,7 +279,7 @@ export class Broker implements Counsel {
   #dropAnswer(desk: Desk, plan: Plan, taken: Taken, cost: LaneCost): void {
     desk.leaveLine();
     if (taken.reply.starts.length === 0) return;
-    this.track(this.parts.settler.giveBack(this.#runOf(desk.spec.key, plan, cost, taken)));
+    this.track(this.parts.settler.giveBack(runOf(this.parts, { key: desk.spec.key, plan, cost }, taken)));
   }
 
   /** The store is back: who was told to wait by what stood in for it asks again. */
@@ -285,21 +294,37 @@ export class Broker implements Counsel {
 
   #wake(desk: Desk, lane: Lane): void {
     const { queue, departures } = this.parts.engine;
-    if (lane.gate !== undefined) queue.touch(lane.gate.slot);
+    queue.touchLane(lane);
+    if (desk.stop !== undefined) this.guests.told(lane);
     // With a start at hand, what stops the lane stops those behind its first.
     if (desk.stop !== undefined && desk.left === 0) for (const slot of lane.slots) departures.judgeDeadlines(slot);
     queue.run();
   }
 
-  /** Something was given back at these keys: who waits there in this process asks at once. */
+  /** Something was given back at these keys. */
   freed(storeKeys: readonly string[]): void {
-    for (const storeKey of storeKeys) {
-      for (const desk of this.#awaiting.take(storeKey)) {
-        desk.askAtUs = Number.NEGATIVE_INFINITY;
-        const lane = this.parts.engine.queue.lanes.get(desk.name);
-        if (lane !== undefined && !desk.isAsking) this.#wake(desk, lane);
-      }
+    this.#chances.freed(storeKeys);
+    this.parts.engine.queue.run();
+  }
+
+  /** This process has changed how these keys stand: what was said about them does not hold any more. */
+  changed(storeKeys: readonly string[]): void {
+    const keys = new Set(storeKeys);
+    const desks = [...this.#desks.values()].filter(({ plan }) => plan.storeKeys.some((key) => keys.has(key)));
+    for (const desk of desks) {
+      desk.forgive();
+      this.#askNow(desk);
     }
+    this.parts.engine.queue.run();
+  }
+
+  /** Lets a lane ask before it was told to. Run the queue afterwards. */
+  #askNow(desk: Desk): void {
+    const { queue } = this.parts.engine;
+    const lane = queue.lanes.get(desk.name);
+    if (lane === undefined || desk.isAsking) return;
+    desk.askAtUs = Number.NEGATIVE_INFINITY;
+    queue.touchLane(lane);
   }
 
   /** These keys are to be left alone: what is at hand for them goes back at once. */
@@ -308,25 +333,15 @@ export class Broker implements Counsel {
       for (const run of desk.takeHeld(storeKeys)) this.track(this.parts.settler.giveBack(run));
   }
 
-  /** The starts of a reply, with the instants of this process at which they may be used: never before the store's. */
-  #runOf(key: string, plan: Plan, cost: LaneCost, { reply, origin, asker, tookUs }: Taken): Run {
-    const isFollowed = plan.isFollowed || reply.stricterAt >= 0;
-    const { isCooling, nowUs: grantedUs } = reply;
-    const facts: RunFacts = { plan, key, cost, isFollowed, isCooling, origin, grantedUs, asker };
-    const isLost = isFollowed && tookUs * 2 > plan.leaseUs;
-    const isLate = isLost || tookUs > Math.max(LATE_US, 4 * this.parts.link.roundTripUs);
-    return new Run(facts, reply.starts, this.parts.engine.nowUs() - grantedUs, isLate);
-  }
-
   #heard(desk: Desk, taken: Taken, cost: LaneCost): void {
     const { reply } = taken;
     const nowUs = this.parts.engine.nowUs();
-    if (reply.fleet > 0) this.parts.standby.learn(desk.plan, reply.fleet);
-    if (reply.starts.length > 0) desk.pocket.push(this.#runOf(desk.spec.key, desk.plan, cost, taken));
-    if (this.parts.options.isBatch) this.#sweepLater();
+    if (reply.fleet > 0) this.parts.standby.learn(reply.fleet);
+    if (reply.starts.length > 0)
+      desk.pocket.push(runOf(this.parts, { key: desk.spec.key, plan: desk.plan, cost }, taken));
     const { stop } = reply;
     this.#awaiting.remove(desk);
-    if (reply.stricterAt >= 0) this.#warnStricter(desk.plan.storeKeys[reply.stricterAt]);
+    if (reply.stricterAt >= 0) this.#stricter.warn(desk.spec, reply.stricterAt);
     desk.isByStandby = taken.origin !== "store";
     if (stop === undefined || desk.isByStandby) {
       desk.leaveLine();
@@ -347,22 +362,11 @@ export class Broker implements Counsel {
     const told = { stop, saidUs, leadUs, roundTripUs: link.roundTripUs, held: standby.heldAt(storeKey) };
     const mayBeOver = isEvent(stop, desk.plan);
     // What was given back while it asked may have come too late for the answer.
-    desk.askAtUs = mayBeOver && desk.isFreed ? nowUs : nowUs + askAgainAfterUs(desk.plan, told);
+    const isOver = desk.isForgiven || (mayBeOver && desk.isFreed);
+    desk.askAtUs = isOver ? nowUs : nowUs + askAgainAfterUs(desk.plan, told);
     desk.stop = stop;
-    if (mayBeOver) this.#awaiting.add(desk, storeKey);
+    this.#awaiting.add(desk, storeKey, mayBeOver);
     desk.stopUntilUs = nowUs + Math.max(0, stop.readyUs - saidUs);
-  }
-
-  /** Everybody in the lane is told that the store cannot be asked, and that nothing was granted. */
-  #refuseAll(desk: Desk, error: unknown): void {
-    const lane = this.parts.engine.queue.lanes.get(desk.name);
-    const code = error instanceof StoreError ? error.code : "POLITELY_STORE";
-    const reason = error instanceof Error ? error.message : String(error);
-    for (const waiter of lane?.everybody() ?? []) {
-      this.parts.engine.departures.refuseWaiter(waiter, error, code, 0, reason);
-    }
-    // Nobody may be left to wait: the timer goes, too.
-    this.parts.engine.queue.run();
   }
 
   #close(desk: Desk): void {
@@ -373,16 +377,13 @@ export class Broker implements Counsel {
     const { link } = this.parts;
     if (!desk.isInLine || link.isAway) return;
     const { ticket, plan } = desk;
-    this.track(link.send(plan.storeKeys, (by) => ({ kind: "leave", ...by, ticket })));
-  }
-
-  #warnStricter(storeKey: string): void {
-    if (this.#warned.has(storeKey) || this.#warned.size >= WARNED_MOST) return;
-    this.#warned.add(storeKey);
-    const message =
-      "another process has other limits for this key; the stricter apply until it has been gone for one permitTtl. Give all processes the same policy";
-    const { engine } = this.parts;
-    engine.emit(() => ({ type: "warn", key: storeKey, atMs: engine.nowUs() / 1000, message }));
+    const left = link.send(plan.storeKeys, (by) => ({ kind: "leave", ...by, ticket }));
+    this.track(
+      left.then(() => {
+        this.#chances.left(desk, desk.turnUs);
+        this.parts.engine.queue.run();
+      }),
+    );
   }
 
   /** Remembers work under way, which `close` waits for. It reports its failures itself. */

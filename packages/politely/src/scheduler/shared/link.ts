@@ -3,6 +3,7 @@ import type {
   Operation,
   ReplyTo,
   Sender,
+  SetOperation,
   SettleOperation,
   TakeOperation,
   TakeReply,
@@ -12,7 +13,7 @@ import type { Store } from "../../stores/store.js";
 import type { Clock } from "../../types.js";
 import { toUs } from "../instant.js";
 import { AskerNumbers } from "./askers.js";
-import { answerName, bareAnswer, isHoldAnswer, lengthen, longestOf } from "./linkAnswers.js";
+import { again, answerName, askUntil, bareAnswer, isGift, isHoldAnswer, latestOf } from "./linkAnswers.js";
 import { Backlog, type Kept } from "./linkBacklog.js";
 import { SilenceError, unexpected } from "./linkErrors.js";
 
@@ -44,7 +45,8 @@ export type MakeOperation<Op> = (sender: Sender) => Op;
 
 /** An operation that may be sent several times, and counts once. */
 interface Errand<Op extends Operation> {
-  readonly operation: Op;
+  /** The operation as it is now: how long ago things were changes. */
+  make(): Op;
   send(): Promise<ReplyTo<Op>>;
   /** It will not be sent again. */
   end(): void;
@@ -110,7 +112,7 @@ export class Link {
 
   /**
    * Asks for starts, which must not be taken by a question that nobody waits for any more: a client may send it when it is connected again.
-   * So it is asked again when the store is back, and `undo` hears what was, or is then, answered.
+   * So it is asked again when the store is back, and `undo` hears what was, or is then, answered; and nobody stands in line for it.
    *
    * Where the store may have forgotten places of this process, these go first, and what is in their way is the answer.
    */
@@ -131,7 +133,7 @@ export class Link {
       return reply;
     } catch (error) {
       if (error instanceof StoreError && error.isLasting) errand.end();
-      else this.#keep({ key: keys[0], send: async () => undo(await errand.send()), end: () => errand.end() });
+      else this.#keep({ key: keys[0], send: this.#undoing(keys, errand, undo), end: () => errand.end() });
       throw error;
     }
   }
@@ -193,12 +195,31 @@ export class Link {
   #errand<Op extends Operation>(keys: readonly string[], make: MakeOperation<Op>): Errand<Op> {
     const asker = this.#askers.take(keys[0]);
     this.#sequence += 1;
-    const sequence = this.#sequence;
-    const operation = make({ asker: `${this.parts.process}:${asker}`, sequence });
+    const sender = { asker: `${this.parts.process}:${asker}`, sequence: this.#sequence };
+    let wasSent = false;
     return {
-      operation,
-      send: () => this.#sendAgain(keys, operation),
+      make: () => make(sender),
+      send: () => {
+        const isAgain = wasSent;
+        wasSent = true;
+        return this.#sendAgain(keys, make(sender), isAgain);
+      },
       end: () => this.#askers.give(keys[0], asker),
+    };
+  }
+
+  /** Asks again what nobody waits for any more, gives `undo` the answer once, and leaves the line. */
+  #undoing(
+    keys: readonly string[],
+    errand: Errand<TakeOperation>,
+    undo: (reply: TakeReply) => void,
+  ): () => Promise<void> {
+    const { ticket } = errand.make();
+    let isUndone = false;
+    return async () => {
+      if (!isUndone) undo(await errand.send());
+      isUndone = true;
+      if (ticket !== "") await this.#sendSurely(keys, (by) => ({ kind: "leave", ...by, ticket }) as const);
     };
   }
 
@@ -220,12 +241,12 @@ export class Link {
       return;
     }
     const { clock } = this.parts;
-    const forgottenMs = wasSent ? clock.now() + MEMO_US / 2000 : Number.POSITIVE_INFINITY;
+    const forgottenMs = wasSent && isGift(errand.make()) ? clock.now() + MEMO_US / 2000 : Number.POSITIVE_INFINITY;
     const send = async (): Promise<void> => {
-      if (clock.now() < forgottenMs || !isGift(errand.operation)) await errand.send();
+      if (clock.now() < forgottenMs) await errand.send();
     };
-    const { operation } = errand;
     const dropped = (): void => {
+      const operation = errand.make();
       if (isHoldAnswer(operation)) this.#keepAnswer(keys, operation, (sender) => bareAnswer(operation, sender));
     };
     this.#keep({ key: keys[0], send, end: () => errand.end(), dropped });
@@ -252,10 +273,11 @@ export class Link {
 
   #keepAnswer(keys: readonly string[], seen: SettleOperation, make: MakeOperation<SettleOperation>): void {
     if (this.#isClosed) return;
+    const nowUs = (): number => toUs(this.parts.clock.now());
     const name = answerName(keys, seen);
-    const retryAfterUs = longestOf(seen, this.backlog.answerOf(name)?.retryAfterUs);
-    const kept = this.#keptOf(keys, (sender) => lengthen(make(sender), retryAfterUs));
-    this.backlog.keepAnswer(name, { ...kept, retryAfterUs });
+    const untilUs = latestOf(seen, nowUs(), this.backlog.answerOf(name)?.untilUs);
+    const kept = this.#keptOf(keys, (sender) => askUntil(make(sender), untilUs, nowUs()));
+    this.backlog.keepAnswer(name, { ...kept, untilUs });
     this.tellSoon();
   }
 
@@ -265,11 +287,16 @@ export class Link {
     this.tellSoon();
   }
 
-  async #sendAgain<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
+  /** Sends an operation until it is answered, `ATTEMPTS` times at most. `wasSent`: it may have arrived already. */
+  async #sendAgain<Op extends Operation>(
+    keys: readonly string[],
+    operation: Op,
+    wasSent: boolean,
+  ): Promise<ReplyTo<Op>> {
     let said: unknown;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#sendOnce(keys, operation);
+        return await this.#sendOnce(keys, wasSent || attempt > 1 ? again(operation) : operation);
       } catch (cause) {
         const error = cause instanceof StoreError ? cause : unexpected(this.parts.store.name, cause);
         if (error.isLasting) throw error;
@@ -364,18 +391,6 @@ export class Link {
 /** Stands for a sender where an operation is only looked at. */
 const NOBODY: Sender = { asker: "", sequence: 0 };
 
-function trial({ asker, sequence }: Sender): {
-  readonly kind: "set";
-  readonly asker: string;
-  readonly sequence: number;
-  readonly pauseUs: number;
-  readonly reset: "nothing";
-} {
+function trial({ asker, sequence }: Sender): SetOperation {
   return { kind: "set", asker, sequence, pauseUs: -1, reset: "nothing" };
-}
-
-/** Whether an operation gives units back. */
-function isGift(operation: Operation): boolean {
-  if (operation.kind !== "settle") return false;
-  return operation.keys.some(({ back }) => back.rate > 0 || back.window > 0 || back.quota > 0);
 }

@@ -1,4 +1,4 @@
-import type { Operation, Sender, SettleOperation } from "../../core/shared/operation.js";
+import type { Operation, Sender, SettleKey, SettleOperation } from "../../core/shared/operation.js";
 
 /** Whether an operation tells an answer and nothing else that anybody waits for: it holds a key, or says what is left there. */
 export function isHoldAnswer(operation: Operation): operation is SettleOperation {
@@ -11,18 +11,50 @@ export function answerName(keys: readonly string[], { keys: heard }: SettleOpera
   return [...keys, ...heard.map(({ answer }) => `${answer.kind} ${answer.remaining < 0 ? "" : "left"}`)].join("\n");
 }
 
-/** How long each key is to be left alone: by this answer, or by those before it. */
-export function longestOf({ keys }: SettleOperation, before: readonly number[] = []): number[] {
-  return keys.map(({ answer }, index) => Math.max(answer.retryAfterUs, before[index] ?? 0));
+/** Until when each key was asked to be left alone: by this answer, or by those before it. 0: nobody said. */
+export function latestOf({ keys }: SettleOperation, nowUs: number, before: readonly number[] = []): number[] {
+  return keys.map(({ answer: { retryAfterUs } }, index) =>
+    Math.max(retryAfterUs > 0 ? nowUs + retryAfterUs : 0, before[index] ?? 0),
+  );
 }
 
-/** An answer that asks for at least so long at each key. */
-export function lengthen(operation: SettleOperation, retryAfterUs: readonly number[]): SettleOperation {
-  const keys = operation.keys.map((key, index) => ({
-    ...key,
-    answer: { ...key.answer, retryAfterUs: Math.max(key.answer.retryAfterUs, retryAfterUs[index]) },
-  }));
+/** An answer that asks for each key to be left alone until then; where nobody said, as it is. What is over asks for the least there is, not for the usual. */
+export function askUntil(operation: SettleOperation, untilUs: readonly number[], nowUs: number): SettleOperation {
+  const keys = operation.keys.map((key, index) => {
+    if (untilUs[index] === 0) return key;
+    return { ...key, answer: { ...key.answer, retryAfterUs: Math.max(1, untilUs[index] - nowUs) } };
+  });
   return { ...operation, keys };
+}
+
+/**
+ * An answer that was heard so long ago: what it asks for counts from then. What is over asks for the least there is.
+ *
+ * Of a backoff only its longest step is shortened: which one it is, the store knows.
+ */
+export function aged(operation: SettleOperation, ageUs: number): SettleOperation {
+  const keys = operation.keys.map((key): SettleKey => {
+    const { answer, cooldownUs, backoff } = key;
+    const retryAfterUs = answer.retryAfterUs === 0 ? 0 : Math.max(1, answer.retryAfterUs - ageUs);
+    return {
+      ...key,
+      answer: { ...answer, retryAfterUs, resetUs: Math.max(0, answer.resetUs - ageUs) },
+      cooldownUs: cooldownUs.map((us) => Math.max(0, us - ageUs)),
+      backoff: { ...backoff, maxUs: Math.max(0, backoff.maxUs - ageUs) },
+    };
+  });
+  return { ...operation, keys };
+}
+
+/** An operation that may have arrived already. */
+export function again<Op extends Operation>(operation: Op): Op {
+  return isGift(operation) ? { ...operation, isAgain: true } : operation;
+}
+
+/** Whether an operation gives units back. */
+export function isGift(operation: Operation): boolean {
+  if (operation.kind !== "settle") return false;
+  return operation.keys.some(({ back }) => back.rate > 0 || back.window > 0 || back.quota > 0);
 }
 
 /** The answer of a start that comes back, without what it gives back. */

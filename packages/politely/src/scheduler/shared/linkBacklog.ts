@@ -21,8 +21,8 @@ export interface Kept {
 
 /** An answer that the store has to hear of, kept once for each lane and kind. */
 export interface KeptAnswer extends Kept {
-  /** How long each key was asked to be left alone. */
-  readonly retryAfterUs: readonly number[];
+  /** Until when each key was asked to be left alone, on this process's clock; 0: nobody said. */
+  readonly untilUs: readonly number[];
 }
 
 /** Where the starts are that the store does not know of. */

@@ -11,6 +11,8 @@ const TOGETHER_MOST = 64;
 const BATCH_US = 10_000;
 const BATCH_PART = 100;
 const BATCH_MOST = 10_000;
+/** A place is kept for at least so long, however short `permitTtl` is: it is renewed three times in that. */
+const LEASE_LEAST_US = 1_000_000;
 
 /** One key of a plan. */
 export interface PlanKey {
@@ -65,7 +67,7 @@ export function planOf(
     isFree: host.exempt || keys.every(({ rule }) => !rule.enabled),
     isFollowed: keys.some(({ shared }) => isFollowed(shared)),
     hasQuota: keys.some(({ shared }) => shared.quota > 0),
-    leaseUs: Math.min(...keys.map(({ rule }) => rule.permitTtlUs)),
+    leaseUs: Math.max(LEASE_LEAST_US, Math.min(...keys.map(({ rule }) => rule.permitTtlUs))),
     maxHoldUs: Math.min(...keys.map(({ rule }) => rule.maxHoldUs)),
     batchUs,
     most: isBatch ? batchMost(keys, batchUs) : TOGETHER_MOST,

@@ -101,13 +101,16 @@ export class Questions {
   }
 
   /** The name of this process when it is time to say at these keys that it is there; else empty. */
-  memberName({ storeKeys: [first] }: Plan): string {
+  memberName({ storeKeys }: Plan): string {
     const nowUs = this.parts.engine.nowUs();
-    const { atUs, afterUs } = this.#says.get(first) ?? { atUs: nowUs, afterUs: MEMBER_FIRST_US / 2 };
-    if (nowUs < atUs) return "";
+    if (storeKeys.every((key) => nowUs < (this.#says.get(key)?.atUs ?? nowUs))) return "";
     if (this.#says.size >= PLANS_MOST) this.#says.clear();
-    const nextUs = Math.min(MEMBER_MOST_US, 2 * afterUs);
-    this.#says.set(first, { atUs: nowUs + nextUs, afterUs: nextUs });
+    for (const key of storeKeys) {
+      const afterUs = Math.min(MEMBER_MOST_US, 2 * (this.#says.get(key)?.afterUs ?? MEMBER_FIRST_US / 2));
+      // At the end, also where it is known.
+      this.#says.delete(key);
+      this.#says.set(key, { atUs: nowUs + afterUs, afterUs });
+    }
     return this.parts.options.process;
   }
 

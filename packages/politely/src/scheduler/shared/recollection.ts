@@ -66,6 +66,8 @@ export class Recollection {
       for (const key of storeKeys) if ((this.#holds.get(key)?.saidUs ?? saidUs) < saidUs) this.#holds.delete(key);
     }
     if (stop === undefined || !isHold(stop.kind)) return;
+    // What is left of a quota may do for somebody who wants less.
+    if (stop.kind === "quota" && cost !== ONE) return;
     const endUs = stop.kind === "pause" ? pauseEndUs(stop) : stop.readyUs;
     const untilUs = nowUs + Math.max(0, endUs - saidUs);
     const because = stop.kind === "pause" ? "" : stop.because;
@@ -96,6 +98,17 @@ export class Recollection {
   /** Somebody here has ended the pause of a key. */
   resumed(storeKey: string): void {
     if (this.#holds.get(storeKey)?.kind === "pause") this.#holds.delete(storeKey);
+  }
+
+  /** Somebody here has reset a key. */
+  forget(storeKey: string): void {
+    this.#holds.delete(storeKey);
+    this.takeStarts(storeKey);
+  }
+
+  /** The policy has changed: a quota that was spent may not be. */
+  configured(): void {
+    for (const [key, { kind }] of this.#holds) if (kind === "quota") this.#holds.delete(key);
   }
 
   /** Notes that a key is to be left alone. */

@@ -1,3 +1,4 @@
+import { RUNS_US } from "../../core/shared/line.js";
 import type {
   AnswerNote,
   Sender,
@@ -6,7 +7,7 @@ import type {
   TakeOperation,
   TakeReply,
 } from "../../core/shared/operation.js";
-import { placeName, RUNS_US } from "../../core/shared/take.js";
+import { placeName } from "../../core/shared/take.js";
 import type { PlanKey } from "./plan.js";
 
 const NOTHING = { rate: 0, window: 0, quota: 0 };

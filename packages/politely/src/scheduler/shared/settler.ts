@@ -7,6 +7,7 @@ import { costAt, type LaneCost } from "../lane.js";
 import type { Cost } from "../ledger.js";
 import { readOutcome } from "../outcome.js";
 import type { Link } from "./link.js";
+import { aged } from "./linkAnswers.js";
 import type { Plan } from "./plan.js";
 import type { Renewals } from "./renewals.js";
 import type { Grant, Run } from "./run.js";
@@ -16,6 +17,9 @@ import type { Standby } from "./standby.js";
 const UNUSED: Answer = { ...NEUTRAL, kind: "unused", because: "not sent" };
 
 const NOTHING_TOLD = Promise.resolve();
+
+/** An answer told within this counts from when it is told; a later one, as after an outage, from when it was heard. */
+const OLD_US = 1_000_000;
 
 /** What a settler works with. */
 export interface SettlerParts {
@@ -206,8 +210,14 @@ export class Settler implements SharedPermitOwner {
     { cost, isOver }: Pick<SettleTerms, "cost" | "isOver">,
   ): (sender: Sender) => SettleOperation {
     const heldAt = answer.scope === undefined ? 0 : Math.max(0, grant.facts.plan.scopeNames.indexOf(answer.scope));
-    const terms = { heldAt, cost, isOver, random: within(this.parts.engine().options.random) };
-    return (sender) => operationOf(grant, answer, terms, sender);
+    const engine = this.parts.engine();
+    const terms = { heldAt, cost, isOver, random: within(engine.options.random) };
+    const heardUs = engine.nowUs();
+    return (sender) => {
+      const operation = operationOf(grant, answer, terms, sender);
+      const ageUs = engine.nowUs() - heardUs;
+      return ageUs < OLD_US ? operation : aged(operation, ageUs);
+    };
   }
 
   async #send(plan: Plan, key: string, answer: Answer, make: (sender: Sender) => SettleOperation): Promise<void> {

@@ -1,5 +1,5 @@
 import type { SetOperation } from "../../core/shared/operation.js";
-import { ClosedError, DeadlineError, StoreError } from "../../errors.js";
+import { ClosedError, StoreError } from "../../errors.js";
 import type { Cause, Explanation, FleetStats, LimiterEvent, Stats } from "../../observe/types.js";
 import type { PolicyInput } from "../../policy/types.js";
 import type { SharedPermit as PublicPermit, SharedLimiter, StatsOptions } from "../../sharedTypes.js";
@@ -15,7 +15,7 @@ import type {
   Target,
 } from "../../types.js";
 import { checkOptions } from "../arrivals.js";
-import { costOf, type Demand } from "../demand.js";
+import { costOf } from "../demand.js";
 import type { Engine } from "../engine.js";
 import { toUs } from "../instant.js";
 import { checkNames } from "../knownNames.js";
@@ -24,7 +24,6 @@ import { checkPaused, type LocalLimiter } from "../limiter.js";
 import type { Broker } from "./broker.js";
 import { leaveFleet } from "./leaveFleet.js";
 import { recordedOutcome } from "./settler.js";
-import { unlessAborted } from "./unlessAborted.js";
 import { causesSeen, fleetStats, fleetStatsNow, mergeCauses, type Seen, statsSeen } from "./views.js";
 
 /** Keys that are set at once. */
@@ -47,48 +46,18 @@ export class StoreLimiter implements SharedLimiter {
   constructor(readonly parts: SharedParts) {}
 
   acquire(target: Target, options?: AcquireOptions): Promise<PublicPermit> {
-    if (options?.maxWait !== undefined) return this.#acquireWithin(options.maxWait, target, options);
     return this.parts.front.acquire(target, options) as Promise<PublicPermit>;
-  }
-
-  /** With a `maxWait` of 0 the store is asked once: that takes a moment, which is no wait. */
-  async #acquireWithin(maxWait: Duration, target: Target, options: AcquireOptions): Promise<PublicPermit> {
-    checkOptions(options);
-    const { front, engine } = this.parts;
-    if (engine.options.readMaxWait(maxWait) > 0) return front.acquire(target, options) as Promise<PublicPermit>;
-    const { signal, cost } = options;
-    signal?.throwIfAborted();
-    const asking = this.tryAcquire(target, cost === undefined ? {} : { cost });
-    const permit = await (signal === undefined ? asking : unlessAborted(asking, signal));
-    if (permit !== undefined) return permit;
-    const { key, waitMs, causes } = await this.explain(target);
-    throw new DeadlineError(key, waitMs, causes[0]?.message ?? "others are ahead", 0);
   }
 
   async tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Promise<PublicPermit | undefined> {
     const { engine, broker } = this.parts;
     if (engine.isClosed) throw new ClosedError(engine.policy.resolve(target).key);
     checkOptions(options);
-    const askedUs = engine.nowUs();
-    const demand = engine.demand(target, askedUs);
-    const cost = costOf(engine.ledger, demand, options?.cost);
-    if (engine.queue.canStart(demand, cost, askedUs)) {
-      return engine.grantNow(demand, cost, askedUs, askedUs) as PublicPermit;
-    }
-    const isFirst = !engine.queue.lanes.has(demand.name) && !isHeld(engine, demand, askedUs);
-    const asking = isFirst ? broker.takeNow(demand, cost) : undefined;
-    if (asking !== undefined) broker.track(asking);
-    const grant = await asking;
-    if (grant !== undefined && engine.isClosed) {
-      await broker.parts.settler.giveBackOne(grant);
-      throw new ClosedError(demand.key);
-    }
     const nowUs = engine.nowUs();
-    if (grant === undefined) {
-      engine.departures.refuse(engine.demand(target, nowUs), nowUs, "POLITELY_BUSY", cost);
-      return undefined;
-    }
-    return broker.grantAside(engine.demand(target, nowUs), cost, grant) as PublicPermit;
+    const demand = engine.demand(target, nowUs);
+    const cost = costOf(engine.ledger, demand, options?.cost);
+    if (engine.queue.canStart(demand, cost, nowUs)) return engine.grantNow(demand, cost, nowUs, nowUs) as PublicPermit;
+    return broker.aside.tryStart(target, demand, cost) as Promise<PublicPermit | undefined>;
   }
 
   async check(target: Target): Promise<Decision> {
@@ -220,6 +189,7 @@ export class StoreLimiter implements SharedLimiter {
     if (what === "stats") return;
     const keys = target === undefined ? broker.knownKeys() : this.#own(target);
     await this.#set(keys, { pauseUs: -1, reset: what });
+    if (what === "all") for (const key of keys) broker.parts.standby.recollection.forget(key);
   }
 
   subscribe(listener: (event: LimiterEvent) => void): () => void {
@@ -278,7 +248,7 @@ export class StoreLimiter implements SharedLimiter {
       const some = keys.slice(from, from + SET_TOGETHER);
       await Promise.all(some.map((key) => link.send([key], (by) => ({ kind: "set", ...by, ...what }))));
     }
-    this.parts.broker.freed(keys);
+    this.parts.broker.changed(keys);
   }
 
   /** The store's names of what a target names: its intent and scopes if it has any, else its host. */
@@ -304,10 +274,4 @@ function isFleet(options: StatsOptions | undefined): boolean {
 function isOwn({ limit, scope }: Cause): boolean {
   if (limit === "pause") return scope === "all";
   return limit === "queue" || limit === "reserved" || limit === "robots" || limit === "adaptive";
-}
-
-/** Whether something in this process stops it: a pause, or what robots.txt asks. */
-function isHeld(engine: Engine, demand: Demand, nowUs: number): boolean {
-  if (engine.queue.pausedUntilUs > nowUs) return true;
-  return demand.slots.some((slot) => engine.ledger.readyAt(slot, ONE, nowUs) > nowUs);
 }

@@ -16,6 +16,7 @@ import type { Store } from "../../stores/store.js";
 import { Calendar } from "../calendar.js";
 import { costAt, type LaneCost } from "../lane.js";
 import { ONE } from "../ledger.js";
+import { FleetSize } from "./fleetSize.js";
 import type { Link, MakeOperation } from "./link.js";
 import type { MissedStarts } from "./linkBacklog.js";
 import type { Plan } from "./plan.js";
@@ -25,8 +26,8 @@ import type { StartGroup } from "./startLog.js";
 
 /** How many processes are assumed when nobody has ever said. */
 const UNKNOWN_FLEET = 10;
-/** Keys whose fleet is remembered, at most. */
-const FLEETS_MOST = 10_000;
+/** Keys whose heaviest request is remembered, at most. */
+const HEAVIEST_MOST = 10_000;
 /** Between two looks at places that are all taken. */
 const PLACES_POLL_US = 20_000;
 /** Between two looks for room to remember one more lane. */
@@ -46,9 +47,9 @@ export interface StartNote {
  * It keeps what it granted, and tells the store when that is back, so that coming back makes no burst. What it cannot keep it does not grant.
  */
 export class Standby implements MissedStarts {
-  /** Processes that share a key, as the store last said; at any key, and by the name of the first. */
-  #fleet = 0;
-  readonly #fleets = new Map<string, number>();
+  readonly #fleet = new FleetSize();
+  /** The most that one request has cost at a key, where that was more than one. */
+  readonly #heaviest = new Map<string, Units>();
   /** The starts at the keys of a plan that the store does not know of. */
   readonly #missed = new MissedLanes<StartNote>();
   readonly #calendar = new Calendar();
@@ -70,11 +71,9 @@ export class Standby implements MissedStarts {
     link.backlog.starts = this;
   }
 
-  /** Hears how many processes share the keys of a plan. */
-  learn({ storeKeys: [first] }: Plan, fleet: number): void {
-    this.#fleet = fleet;
-    if (this.#fleets.size >= FLEETS_MOST) this.#fleets.clear();
-    this.#fleets.set(first, fleet);
+  /** Hears how many processes share a key. */
+  learn(fleet: number): void {
+    this.#fleet.hear(fleet, this.nowUs());
   }
 
   /** How many permits of this process hold a place at a key. */
@@ -93,14 +92,16 @@ export class Standby implements MissedStarts {
   }
 
   /** What this process does about a store that is away, in a sentence without a full stop. */
-  saysAbout(outage: "share" | "closed" | "open"): string {
+  get says(): string {
+    const { outage } = this;
+    const { most } = this.#fleet;
     if (outage === "closed") return "every request is refused with a StoreError until it is back";
     if (outage === "open")
       return "every request passes until it is back, but to a host that this process heard say stop";
-    if (this.#fleet === 0)
+    if (most === 0)
       return "this process keeps a tenth of each limit until it is back, since it never heard how many share them";
-    if (this.#fleet === 1) return "this process keeps the whole of each limit until it is back, since it saw no other";
-    return `this process keeps a part of each limit until it is back, by the ${this.#fleet} processes last seen`;
+    if (most === 1) return "this process keeps the whole of each limit until it is back, since it saw no other";
+    return `this process keeps a part of each limit until it is back, by the ${most} processes last seen`;
   }
 
   /** How the shares stand, for those who ask why; and which limits these are. */
@@ -119,12 +120,27 @@ export class Standby implements MissedStarts {
 
   #partsOf(plan: Plan, keys: readonly TakeKey[]): TakeKey[] {
     // Some may share only other keys: rather too small a part than too large a one.
-    const known = Math.max(this.#fleets.get(plan.storeKeys[0]) ?? 0, this.#fleet);
-    const parts = known === 0 ? UNKNOWN_FLEET : known;
-    return keys.map((key) => {
-      const rule = partOf(key.rule, parts);
+    const { most } = this.#fleet;
+    const parts = most === 0 ? UNKNOWN_FLEET : most;
+    return keys.map((key, index) => {
+      const rule = partOf(key.rule, parts, this.#heaviestAt(plan.storeKeys[index], key.cost));
       return { ...key, rule, ruleId: ruleIdOf(rule), slowUs: key.slowUs * parts };
     });
+  }
+
+  /** The most that one request has cost at a key, this one included: a part is the same for all, since the strictest of several would stop the heaviest for ever. */
+  #heaviestAt(storeKey: string, cost: Units): Units {
+    const known = this.#heaviest.get(storeKey) ?? ONE;
+    const { rate, window, quota } = cost;
+    if (rate <= known.rate && window <= known.window && quota <= known.quota) return known;
+    const heaviest = {
+      rate: Math.max(rate, known.rate),
+      window: Math.max(window, known.window),
+      quota: Math.max(quota, known.quota),
+    };
+    if (this.#heaviest.size >= HEAVIEST_MOST) this.#heaviest.clear();
+    this.#heaviest.set(storeKey, heaviest);
+    return heaviest;
   }
 
   /** Grants what this process's share of the limits allows, after all it has started and heard before. */

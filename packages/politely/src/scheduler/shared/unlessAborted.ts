@@ -1,14 +1,14 @@
-import type { SharedPermit } from "../../sharedTypes.js";
+import type { Permit } from "../../types.js";
 
-/** Waits for a permit, or until the signal is aborted: then it rejects with the reason, and what is granted later goes back unused. */
-export function unlessAborted(
-  asking: Promise<SharedPermit | undefined>,
+/** Waits for an answer, or until the signal is aborted: then it rejects with the reason, and a permit that comes later goes back unused. */
+export function unlessAborted<Answer extends { readonly permit?: Permit }>(
+  asking: Promise<Answer>,
   signal: AbortSignal,
-): Promise<SharedPermit | undefined> {
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const abort = (): void => {
       reject(signal.reason);
-      asking.then((permit) => permit?.release("unused")).catch(() => undefined);
+      asking.then(({ permit }) => permit?.release("unused")).catch(() => undefined);
     };
     signal.addEventListener("abort", abort, { once: true });
     asking.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
