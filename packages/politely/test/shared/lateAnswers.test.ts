@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { LimiterEvent } from "../../src/observe/types.js";
 import type { SharedLimiter, SharedPermit } from "../../src/sharedTypes.js";
 import type { Outcome } from "../../src/types.js";
 import { Fleet } from "./fleet.js";
@@ -60,6 +61,26 @@ describe.each(ways)("a 429 heard while the store is away, to %s,", (way) => {
     expect(ms).toBeGreaterThanOrEqual(60_000);
     expect(ms).toBeLessThan(62_000);
   });
+});
+
+it.each(ways)("a 429 heard while the store is away, to %s, is told as a cooldown, once", async (way) => {
+  const fleet = new Fleet();
+  const one = fleet.add(policy);
+  const first = await fleet.now(one.acquire("x.org"));
+  fleet.mood = "refusing";
+  void one.check("y.org").catch(() => undefined);
+  await fleet.clock.advance(1_000);
+  const told: LimiterEvent[] = [];
+  one.subscribe((event) => {
+    if (event.type === "cooldown") told.push(event);
+  });
+  await hear(fleet, one, way === "a start of the store" ? first : undefined, way, "rate_limited");
+  const untilMs = fleet.clock.now() - 10 + 60_000;
+  expect(told).toMatchObject([{ key: "x.org", untilMs, step: 1 }]);
+  await fleet.clock.advance(10_000);
+  fleet.mood = "well";
+  await fleet.clock.advance(20_000);
+  expect(told).toHaveLength(1);
 });
 
 it("of several 429s heard while the store is away the one that ends last counts, whichever came last", async () => {

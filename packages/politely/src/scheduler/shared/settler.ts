@@ -1,4 +1,4 @@
-import type { AnswerNote, Sender, SettleKey, SettleOperation } from "../../core/shared/operation.js";
+import type { AnswerNote, Sender, SettleKey, SettleOperation, SettleReply } from "../../core/shared/operation.js";
 import type { Outcome, ReleaseOptions } from "../../types.js";
 import { type Answer, NEUTRAL } from "../answers.js";
 import { readCost } from "../demand.js";
@@ -156,7 +156,7 @@ export class Settler implements SharedPermitOwner {
       return;
     }
     link.keep(plan.storeKeys, make);
-    await standby.hear(plan, answer, { ...make(AWAY), startedUs });
+    this.#announce(plan, key, answer, await standby.hear(plan, answer, { ...make(AWAY), startedUs }));
   }
 
   /** The answer to a start that the store did not grant, with its instant on the store's timeline as of when it is sent. */
@@ -193,7 +193,8 @@ export class Settler implements SharedPermitOwner {
     if (origin !== "store" || isAway) {
       // Those who start meanwhile have to hear it; the store hears it when it is back.
       const operation = this.#operation(grant, answer, { cost, isOver })(AWAY);
-      await standby.hear(plan, answer, isAway ? { ...operation, startedUs } : operation);
+      const heard = await standby.hear(plan, answer, isAway ? { ...operation, startedUs } : operation);
+      if (link.isAway) this.#announce(plan, grant.facts.key, answer, heard);
     }
     if (origin === "store")
       await this.#send(plan, grant.facts.key, answer, this.#operation(grant, answer, { cost, isOver }));
@@ -230,16 +231,21 @@ export class Settler implements SharedPermitOwner {
       const untilUs = this.parts.engine().nowUs() + holdUs;
       const hold = { untilUs, kind: "cooldown", because: answer.because, saidUs: reply.nowUs } as const;
       this.parts.standby.recollection.hold(plan.storeKeys[index], hold);
-      const scope = plan.scopeNames[index];
-      this.#announce(scope === "host" || scope === "intent" ? key : scope, holdUs, reply.steps[index], answer);
     });
+    this.#announce(plan, key, answer, reply);
   }
 
-  #announce(key: string, holdUs: number, step: number, { because }: Answer): void {
+  /** Tells of every key that an answer holds. */
+  #announce(plan: Plan, hostKey: string, { because }: Answer, { cooldownUs, steps }: SettleReply): void {
     const engine = this.parts.engine();
     const nowUs = engine.nowUs();
-    const untilMs = (nowUs + holdUs) / 1000;
-    engine.emit(() => ({ type: "cooldown", key, atMs: nowUs / 1000, untilMs, step, because }));
+    cooldownUs.forEach((holdUs, index) => {
+      if (holdUs <= 0) return;
+      const scope = plan.scopeNames[index];
+      const key = scope === "host" || scope === "intent" ? hostKey : scope;
+      const untilMs = (nowUs + holdUs) / 1000;
+      engine.emit(() => ({ type: "cooldown", key, atMs: nowUs / 1000, untilMs, step: steps[index], because }));
+    });
   }
 }
 

@@ -3,6 +3,7 @@ import type {
   RecordOperation,
   Sender,
   SettleOperation,
+  SettleReply,
   SharedRule,
   StopKind,
   TakeKey,
@@ -257,13 +258,14 @@ export class Standby implements MissedStarts {
   }
 
   /** Hears an answer while the store is away. */
-  async hear(plan: Plan, { because }: { readonly because: string }, operation: SettleOperation): Promise<void> {
-    const { cooldownUs } = await this.store.transact(plan.storeKeys, operation);
+  async hear(plan: Plan, { because }: { readonly because: string }, operation: SettleOperation): Promise<SettleReply> {
+    const reply = await this.store.transact(plan.storeKeys, operation);
     const nowUs = this.nowUs();
-    cooldownUs.forEach((holdUs, index) => {
+    reply.cooldownUs.forEach((holdUs, index) => {
       const hold = { untilUs: nowUs + holdUs, kind: "cooldown", because, saidUs: Number.NEGATIVE_INFINITY } as const;
       if (holdUs > 0) this.recollection.hold(plan.storeKeys[index], hold);
     });
+    return reply;
   }
 
   #note(note: StartNote, startedUs: number, count: number): void {
