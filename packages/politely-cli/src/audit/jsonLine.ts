@@ -50,10 +50,10 @@ export function isIndexLine(value: unknown): boolean {
 function readIndexLine(fields: Fields): Reading {
   const earlier = Array.isArray(fields.earlier) ? fields.earlier.filter(isObject) : [];
   const entries = earlier.flatMap((start) => {
-    // Without the Date beside it, a date would be judged by our clock and not by the site's.
-    const retryAfter = textOf(start.retryAfter);
-    const isDate = retryAfter !== undefined && /[A-Za-z]/.test(retryAfter);
-    return requestOf(start, textOf(start.url), isDate ? {} : retryAfterFields(retryAfter, undefined));
+    // Without the Date beside it, as in folders of earlier versions, a date would be judged by our clock and not by the site's.
+    const [retryAfter, date] = [textOf(start.retryAfter), textOf(start.date)];
+    const isUncertain = date === undefined && retryAfter !== undefined && /[A-Za-z]/.test(retryAfter);
+    return requestOf(start, textOf(start.url), isUncertain ? {} : retryAfterFields(retryAfter, date));
   });
   const headers = isObject(fields.headers) ? fields.headers : {};
   const asked = retryAfterFields(headerOf(headers, "retry-after"), headerOf(headers, "date"));
@@ -84,7 +84,7 @@ function readAnyLine(fields: Fields): Reading {
     return broken("has no time that can be read (startedAt, time, timestamp, ts, …)");
   }
   const endedAtMs = endOf(fields, startedAtMs);
-  const headers = firstObject(fields, headerNames) ?? firstObject(response ?? {}, ["headers"]) ?? {};
+  const headers = headersIn(fields, headerNames) ?? headersIn(response ?? {}, ["headers"]) ?? {};
   const retryAfter = headerOf(headers, "retry-after") ?? textOf(fields.retryAfter) ?? textOf(fields.retry_after);
   const asked =
     typeof fields.retryAfterMs === "number"
@@ -145,6 +145,20 @@ function instantOf(value: unknown): TraceInstant | undefined {
 function statusOf(fields: Fields): Pick<TraceEntry, "status"> {
   const status = statusNames.map((name) => Number(fields[name])).find((code) => code >= 100 && code <= 999);
   return status === undefined ? {} : { status };
+}
+
+/** A record, or a list of pairs of name and value. */
+function headersIn(fields: Fields, names: readonly string[]): Fields | undefined {
+  for (const name of names) {
+    const value = fields[name];
+    if (isObject(value)) return value;
+    if (Array.isArray(value)) return Object.fromEntries(value.filter(isPair));
+  }
+  return undefined;
+}
+
+function isPair(value: unknown): value is [string, unknown] {
+  return Array.isArray(value) && typeof value[0] === "string";
 }
 
 function headerOf(headers: Fields, name: string): string | undefined {

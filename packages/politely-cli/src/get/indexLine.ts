@@ -39,6 +39,8 @@ export interface EarlierStart {
   readonly tookMs: number;
   readonly status?: number;
   readonly retryAfter?: string;
+  /** The `Date` that came with it. */
+  readonly date?: string;
 }
 
 /**

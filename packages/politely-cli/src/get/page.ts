@@ -18,6 +18,8 @@ export interface PageStart {
   endedMs: number;
   status?: number;
   retryAfter?: string;
+  /** The site's own, where it said when to come back. */
+  date?: string | undefined;
 }
 
 /** One URL on its way: what has been asked and answered so far. */
@@ -97,7 +99,7 @@ export class Page {
     this.#rest = rest;
     start.status = status;
     const retryAfter = textOf(headers["retry-after"]);
-    if (retryAfter !== undefined) start.retryAfter = retryAfter;
+    if (retryAfter !== undefined) Object.assign(start, { retryAfter, date: textOf(headers.date) });
   }
 
   /** Resolves once its last answer is over, and the body on disk, if it has one. Rejects when it cannot be. */
@@ -150,13 +152,14 @@ export class Page {
 }
 
 function earlierOf(start: PageStart): EarlierStart {
-  const { url, granted, status, retryAfter } = start;
+  const { url, granted, status, retryAfter, date } = start;
   return {
     url,
     startedAtMs: wallMs(granted.startedMs),
     tookMs: tookMs(start),
     ...(status === undefined ? {} : { status }),
     ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(date === undefined ? {} : { date }),
   };
 }
 

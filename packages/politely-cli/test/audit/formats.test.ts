@@ -64,6 +64,25 @@ describe("formats of politely audit", () => {
     expect(keys[1].ignoredRetryAfters[0].retryAfterMs).toBe(30_000);
   });
 
+  it("judges a date of an earlier request by the Date beside it, and not at all without", async () => {
+    const start = Date.parse(iso(0));
+    const retryAfter = "Sat, 31 Jan 2026 09:02:00 GMT";
+    const [url, key, outcome] = ["http://a.example/x", "a.example", "fetched"];
+    const ignored = async (more: object): Promise<number> => {
+      const earlier = [{ url, startedAtMs: start, tookMs: 50, status: 429, retryAfter, ...more }];
+      const line = { url, finalUrl: url, key, outcome, startedAtMs: start + 5_000, tookMs: 50, attempt: 2, earlier };
+      return (await found([json(line)])).keys[0].ignoredCount;
+    };
+    expect(await ignored({ date: "Sat, 31 Jan 2026 09:00:00 GMT" })).toBe(1);
+    expect(await ignored({})).toBe(0);
+  });
+
+  it("reads headers that are pairs of name and value", async () => {
+    const answered = { url: "https://a.example/", time: iso(0), status: 429, headers: [["Retry-After", "120"]] };
+    const { keys } = await found([json(answered), json({ url: "https://a.example/", time: iso(5_000) })]);
+    expect(keys[0].ignoredCount).toBe(1);
+  });
+
   it.each([
     ["an ISO time", { url: "https://a.example/", time: iso(0) }, { url: "https://a.example/", time: iso(500) }],
     ["seconds", { url: "https://a.example/", ts: 1_769_853_600.25 }, { host: "A.example", ts: 1_769_853_600.5 }],
