@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { GetProgress } from "../../src/get/observer.js";
 import { Place, run } from "./place.js";
-import { pages, startSite } from "./site.js";
+import { Crowd, pages, startSite } from "./site.js";
 
 it("saves each body, and writes a line for it with what was asked and answered", async () => {
   using place = new Place();
@@ -118,19 +118,8 @@ it("does not ask for what robots.txt forbids, and says which line does", async (
 
 it("does not let a slow host keep others waiting, and never has more than --concurrency in flight", async () => {
   using place = new Place();
-  let open = 0;
-  let most = 0;
-  await using site = await startSite({
-    answer(_, response) {
-      open += 1;
-      most = Math.max(most, open);
-      setTimeout(() => {
-        open -= 1;
-        response.end("x");
-      }, 5);
-      return true;
-    },
-  });
+  const crowd = new Crowd(5);
+  await using site = await startSite({ answer: crowd.answer });
   const port = new URL(site.origin).port;
   const quick = Array.from({ length: 100 }, (_, index) => `http://127.0.0.1:${port}/q${index}`);
   const slow = Array.from({ length: 20 }, (_, index) => `http://localhost:${port}/s${index}`);
@@ -149,8 +138,8 @@ it("does not let a slow host keep others waiting, and never has more than --conc
   });
   expect(summary?.hosts.find(({ key }) => key === "127.0.0.1")?.requests).toBeGreaterThanOrEqual(99);
   expect(summary?.hosts.find(({ key }) => key === "localhost")?.requests).toBe(1);
-  expect(most).toBeLessThanOrEqual(7);
-  expect(most).toBeGreaterThan(3);
+  expect(crowd.most).toBeLessThanOrEqual(7);
+  expect(crowd.most).toBeGreaterThan(3);
 });
 
 it("tells how far it is, what a host waits for and what its limits are", async () => {

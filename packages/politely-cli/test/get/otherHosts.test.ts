@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Place, run } from "./place.js";
-import { pages, type Site, startSite } from "./site.js";
+import { Crowd, pages, type Site, startSite } from "./site.js";
 
 /** A site whose `/drip…` sends a byte every 200 ms for as long as somebody listens. */
 function startDripping(): Promise<Site> {
@@ -44,21 +44,10 @@ it("fetches from other hosts while one lets every request of its own drag on", a
 
 it("gives a single host every place", async () => {
   using place = new Place();
-  let open = 0;
-  let most = 0;
-  await using site = await startSite({
-    answer(_, response) {
-      open += 1;
-      most = Math.max(most, open);
-      setTimeout(() => {
-        open -= 1;
-        response.end();
-      }, 50);
-      return true;
-    },
-  });
+  const crowd = new Crowd(50);
+  await using site = await startSite({ answer: crowd.answer });
   await run(place, pages(site, 60), { concurrency: 16 });
-  expect(most).toBe(16);
+  expect(crowd.most).toBe(16);
 });
 
 it("takes a body that comes byte by byte for silence", async () => {

@@ -25,6 +25,24 @@ export interface Site extends AsyncDisposable {
 /** Answers a request. True when it did; else the site answers with a short page. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => boolean | undefined;
 
+/** Answers each request after some time, and counts how many were open at once. */
+export class Crowd {
+  most = 0;
+  #open = 0;
+
+  constructor(readonly delayMs: number) {}
+
+  readonly answer: Answer = (_, response) => {
+    this.#open += 1;
+    this.most = Math.max(this.most, this.#open);
+    setTimeout(() => {
+      this.#open -= 1;
+      response.end("x");
+    }, this.delayMs);
+    return true;
+  };
+}
+
 /** Starts a site that answers every path with its name, after `delayMs`. */
 export async function startSite(options: { readonly delayMs?: number; readonly answer?: Answer } = {}): Promise<Site> {
   const seen: Seen[] = [];
