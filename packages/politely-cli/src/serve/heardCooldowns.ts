@@ -1,5 +1,6 @@
 import type { LimiterEvent } from "politely";
 import type { Ticker } from "../view/ticker.js";
+import { keepLatest } from "./keepLatest.js";
 import type { ServiceLimiter } from "./serviceLimiter.js";
 
 /** As many as hosts have statistics of their own. */
@@ -37,13 +38,6 @@ export class HeardCooldowns {
     const { key, atMs, untilMs } = event;
     const endsAtMs = this.ticker.nowMs() + untilMs - atMs;
     const knownMs = this.#endsAtMs.get(key) ?? endsAtMs;
-    // Set anew, so that the one heard of longest ago stands first.
-    this.#endsAtMs.delete(key);
-    this.#endsAtMs.set(key, Math.max(knownMs, endsAtMs));
-    if (this.#endsAtMs.size <= KEPT_MOST) return;
-    for (const oldest of this.#endsAtMs.keys()) {
-      this.#endsAtMs.delete(oldest);
-      return;
-    }
+    keepLatest(this.#endsAtMs, key, Math.max(knownMs, endsAtMs), KEPT_MOST);
   }
 }

@@ -1,5 +1,6 @@
 import type { LimiterEvent } from "politely";
 import type { Ticker } from "../view/ticker.js";
+import { keepLatest } from "./keepLatest.js";
 import type { ServiceLimiter, ServicePermit } from "./serviceLimiter.js";
 
 /** As many as there are permits at most. */
@@ -33,12 +34,7 @@ export class LapsedStarts {
 
   #hear(event: LimiterEvent): void {
     if (event.type !== "expire" || event.what !== "permit") return;
-    this.#atMs.set(nameOf(event.key, event.atMs - event.afterMs), this.ticker.nowMs());
-    if (this.#atMs.size <= KEPT_MOST) return;
-    for (const oldest of this.#atMs.keys()) {
-      this.#atMs.delete(oldest);
-      return;
-    }
+    keepLatest(this.#atMs, nameOf(event.key, event.atMs - event.afterMs), this.ticker.nowMs(), KEPT_MOST);
   }
 }
 

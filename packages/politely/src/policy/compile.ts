@@ -98,7 +98,7 @@ function presetTable(input: PolicyInput): PatternTable<PresetRule> {
   for (const preset of chosenPresets(input.presets)) {
     const { id, hosts, limits, requiresContact } = preset;
     const contactWantedBy = requiresContact ? id : undefined;
-    const scopes = preset.countsTogether === true ? [presetScope(preset)] : [];
+    const scopes = preset.countsTogether === true ? [presetScope(preset)] : undefined;
     const rule = { ...compileHostRule(limits, `presets.${id}`), contactWantedBy, scopes };
     for (const host of hosts) addPattern(table, unwrap(readHostPattern(host), "host"), rule);
   }

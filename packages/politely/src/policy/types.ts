@@ -140,7 +140,7 @@ export interface HostRule {
   readonly origin: string;
   readonly intents: ReadonlyMap<string, Rule>;
   /** Scopes that each of its requests takes, named or not. */
-  readonly scopes?: readonly string[];
+  readonly scopes?: readonly string[] | undefined;
   /** Exempt from everything, `global` too: a localhost the policy does not name. */
   readonly exempt: boolean;
 }

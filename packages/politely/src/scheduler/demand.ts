@@ -55,8 +55,7 @@ export function demandOfKey(
     if (isShared) intentOwner = owner;
     add("intent", keys.scope(intentRow(owner, intent), intentRule));
   }
-  const hostScopes = host.scopes?.filter((scope) => !scopes.includes(scope)) ?? [];
-  for (const scope of [...hostScopes, ...scopes]) {
+  for (const scope of host.scopes === undefined ? scopes : new Set([...host.scopes, ...scopes])) {
     const rule = policy.scopeRule(scope);
     if (rule !== undefined) add(scope, keys.scope(scopeRow(scope), rule));
     else if (!isLenient)
