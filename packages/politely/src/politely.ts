@@ -1,6 +1,7 @@
-import { connectHttp } from "./http/connectHttp.js";
+import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
 import { readAnswer } from "./http/readAnswer.js";
+import { RobotsGate } from "./http/robotsGate.js";
 import { logEvents } from "./observe/log.js";
 import { compilePolicy } from "./policy/compile.js";
 import { compileKeyPolicy } from "./policy/compileKey.js";
@@ -30,15 +31,23 @@ const KNOWN_OPTIONS = [
 ];
 const KEY = "limit";
 
+/** What limiters of hosts and of one key do not have in common. */
+interface Kind {
+  readonly compile: (policy: PolicyInput) => CompiledPolicy;
+  /** Absent where no policy can ask for robots.txt: whoever bundles only that does not carry it. */
+  readonly makeGate?: MakeGate;
+}
+
 /** Makes a limiter for any number of hosts, whose limits all processes with the same store share. Throws `PolicyError` listing every problem of the policy. */
 export function politely(policy: PolicyInput | undefined, options: SharedOptions): SharedLimiter;
 /** Makes a limiter for any number of hosts, with its state in this process. Throws `PolicyError` listing every problem of the policy. */
 export function politely(policy?: PolicyInput, options?: LimiterOptions): Limiter;
 export function politely(policy?: PolicyInput, options?: LimiterOptions | SharedOptions): Limiter | SharedLimiter {
   const compiled = compilePolicy(policy);
+  const kind: Kind = { compile: compilePolicy, makeGate: (exchange, send) => new RobotsGate(exchange, send) };
   return isShared(options)
-    ? sharing().limiter(options, (own, counsel) => makeLimiter(compiled, compilePolicy, own, counsel))
-    : makeLimiter(compiled, compilePolicy, options);
+    ? sharing().limiter(options, (own, counsel) => makeLimiter(compiled, kind, own, counsel))
+    : makeLimiter(compiled, kind, options);
 }
 
 /** Makes a limiter for one key, shared by all processes with the same store: the same verbs without a target. */
@@ -53,10 +62,10 @@ export function limit(limits: Limits, options?: LimiterOptions | SharedOptions):
     next = changed;
   };
   if (isShared(options)) {
-    const makeFront: MakeFront = (own, counsel) => makeLimiter(compile(), compile, own, counsel);
+    const makeFront: MakeFront = (own, counsel) => makeLimiter(compile(), { compile }, own, counsel);
     return sharing().keyLimiter(options, KEY, makeFront, change);
   }
-  const limiter = makeLimiter(compile(), compile, options);
+  const limiter = makeLimiter(compile(), { compile }, options);
   const keyLimiter = new LocalKeyLimiter(limiter, KEY, (changed) => {
     change(changed);
     limiter.configure({});
@@ -67,7 +76,7 @@ export function limit(limits: Limits, options?: LimiterOptions | SharedOptions):
 
 function makeLimiter(
   policy: CompiledPolicy,
-  compile: (policy: PolicyInput) => CompiledPolicy,
+  { compile, makeGate }: Kind,
   options: Omit<LimiterOptions, "store"> = {},
   counsel?: EngineOptions["counsel"],
 ): LocalLimiter {
@@ -96,7 +105,7 @@ function makeLimiter(
       quietly(() => logger.info?.(`politely: ${key}: disabled (localhost)`));
     },
   });
-  const fetch = connectHttp(limiter, { clock, random, send: options.fetch });
+  const fetch = connectHttp(limiter, { clock, random, send: options.fetch, makeGate });
   if (logger !== undefined) {
     limiter.subscribe(logEvents(logger));
     quietly(() => logger.info?.(`politely: ${summarise(policy)}`));

@@ -1,9 +1,11 @@
 import type { LocalLimiter } from "../scheduler/limiter.js";
 import type { Clock, Limiter } from "../types.js";
-import { Exchange, registerExchange } from "./exchange.js";
+import { Exchange, type Gate, registerExchange } from "./exchange.js";
 import { PoliteFetch, type Send } from "./fetch.js";
 import type { Pacer } from "./pacer.js";
-import { RobotsGate } from "./robotsGate.js";
+
+/** Makes what stands between an exchange and the robots.txt of its sites, which it asks for by `send`. */
+export type MakeGate = (exchange: Exchange, send: Send) => Gate;
 
 /** What HTTP needs beside a limiter. */
 export interface HttpParts {
@@ -11,10 +13,11 @@ export interface HttpParts {
   readonly random: () => number;
   /** Sends requests; undefined for the global `fetch` at the time of each call. */
   readonly send: Send | undefined;
+  readonly makeGate: MakeGate | undefined;
 }
 
 /** Gives a limiter its exchange, through which `fetch` and the adapters go, and returns what its `fetch` does. */
-export function connectHttp(limiter: LocalLimiter, { clock, random, send }: HttpParts): Limiter["fetch"] {
+export function connectHttp(limiter: LocalLimiter, { clock, random, send, makeGate }: HttpParts): Limiter["fetch"] {
   const pacer: Pacer = {
     clock,
     random,
@@ -31,6 +34,6 @@ export function connectHttp(limiter: LocalLimiter, { clock, random, send }: Http
   registerExchange(limiter, exchange);
   limiter.follower = exchange;
   const sendNow: Send = send ?? ((input, init) => globalThis.fetch(input, init));
-  exchange.gate = new RobotsGate(exchange, sendNow);
+  exchange.gate = makeGate?.(exchange, sendNow);
   return new PoliteFetch({ exchange, send: sendNow }).fetch;
 }

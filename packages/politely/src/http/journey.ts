@@ -131,7 +131,7 @@ export class Journey {
   /** Sends one step. With `follows` the platform follows redirects by itself. */
   send(send: Send, { hop }: Step, signal: AbortSignal | undefined, follows: boolean): Promise<Response> {
     const redirect = this.redirect === "follow" && !follows ? "manual" : this.redirect;
-    const base: RequestInit = { ...this.#init, redirect };
+    const base: RequestInit = this.#init === NOTHING ? { redirect } : { ...this.#init, redirect };
     if (signal !== undefined) base.signal = signal;
     if (hop !== undefined) return this.#sendHop(send, hop, base);
     const headers = this.#changedHeaders();

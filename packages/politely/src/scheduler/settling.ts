@@ -11,6 +11,8 @@ import { readOutcome } from "./outcome.js";
 import { EXEMPT_ONLY, type HeldPermit, type PermitOwner } from "./permit.js";
 import { HAS_GATE } from "./slab.js";
 
+const NOTHING: Cost = { rate: 0, window: 0, quota: 0 };
+
 /** Takes permits back, counts starts made without one, and passes on what was answered. */
 export class Settling implements PermitOwner {
   constructor(readonly engine: Engine) {}
@@ -72,17 +74,19 @@ export class Settling implements PermitOwner {
     const heldAt = this.#partOfScope(scopeNames, answer.scope);
     permit.place = ~permit.place;
     const nowUs = this.engine.nowUs();
+    const { ledger, queue, events } = this.engine;
     const parts = permit.parts ?? [permit];
-    for (const { hold, slot } of parts) if (hold?.isLive === true) this.engine.ledger.lapse(slot, nowUs);
-    parts.forEach((part, index) => {
-      if (this.engine.ledger.isOpen(part, nowUs)) this.#settle(part, answer, cost && costAt(cost, index), nowUs);
-    });
-    const { key } = permit;
-    const isHeard = answer.kind !== "neutral" || answer.budget !== undefined || this.engine.ledger.probes.size > 0;
+    for (const { hold, slot } of parts) if (hold?.isLive === true) ledger.lapse(slot, nowUs);
+    for (let index = 0; index < parts.length; index++) {
+      if (ledger.isOpen(parts[index], nowUs)) this.#settle(parts[index], answer, cost && costAt(cost, index), nowUs);
+    }
+    const isHeard = answer.kind !== "neutral" || answer.budget !== undefined || ledger.probes.size > 0;
     if (isHeard) this.#hear(answer, permit, heldAt, nowUs);
-    for (const part of parts) this.engine.queue.touch(part.slot);
-    const atMs = nowUs / 1000;
-    this.engine.emit(() => ({ type: "release", key, atMs, startedAtMs: permit.startedAtMs, outcome: answer.kind }));
+    for (const part of parts) queue.touch(part.slot);
+    if (events.hasListeners) {
+      const { key, startedAtMs } = permit;
+      events.emit({ type: "release", key, atMs: nowUs / 1000, startedAtMs, outcome: answer.kind });
+    }
     this.engine.onQuiet?.();
     this.engine.queue.run();
   }
@@ -105,13 +109,15 @@ export class Settling implements PermitOwner {
 
   /** Frees one place, giving back what was not used. */
   #settle(part: Taken, answer: Answer, cost: Cost | undefined, nowUs: number): void {
-    const { rate, window, quota } = part.cost;
-    const spent = answer.kind === "unused" ? { rate: 0, window: 0, quota: 0 } : (cost ?? part.cost);
-    const unused = { rate: rate - spent.rate, window: window - spent.window, quota: quota - spent.quota };
-    if (answer.kind === "unused" || cost !== undefined) {
-      this.engine.ledger.giveBack(part, unused, nowUs, answer.kind === "unused");
+    const { ledger } = this.engine;
+    const isUnused = answer.kind === "unused";
+    const spent = isUnused ? NOTHING : (cost ?? part.cost);
+    if (spent !== part.cost) {
+      const { rate, window, quota } = part.cost;
+      const unused = { rate: rate - spent.rate, window: window - spent.window, quota: quota - spent.quota };
+      ledger.giveBack(part, unused, nowUs, isUnused);
     }
-    this.engine.ledger.end(part, nowUs, answer.kind === "unused" ? undefined : spent.window);
+    ledger.end(part, nowUs, isUnused ? undefined : spent.window);
   }
 
   /** Tells the keys of a permit what was answered. The one that is held hears it all; the others, a success or that their probe is back. */

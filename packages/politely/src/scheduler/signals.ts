@@ -65,10 +65,11 @@ export class Signals {
     if (watch === undefined) return;
     this.#watches.delete(signal);
     signal.removeEventListener("abort", watch.listener);
+    const { reason } = signal as { readonly reason: unknown };
     // From the front, one at a time: whoever is told may take others off the list.
     for (let terms = watch.first; terms !== undefined; terms = watch.first) {
       this.#unlink(watch, terms);
-      this.onAbort(terms, signal.reason);
+      this.onAbort(terms, reason);
     }
     this.onDone();
   }
