@@ -116,8 +116,10 @@ export class WindowLogs {
     return joined;
   }
 
+  /** All of them, however many: of starts made under a larger limit, more than twice this one's count may still be returned. */
   #logged(pairs: readonly Float64Array[], empty: number, rule: WindowRule): number {
-    return pairs.reduce((log, [countedUs, units]) => this.#put(log, rule, countedUs, units), empty);
+    const roomy = { ...rule, count: Number.POSITIVE_INFINITY };
+    return pairs.reduce((log, [countedUs, units]) => this.#put(log, roomy, countedUs, units), empty);
   }
 
   /** The pairs of a log, the oldest first, as far back as they are known. */

@@ -55,6 +55,21 @@ describe("a window that becomes longer", () => {
   });
 });
 
+describe("a window that becomes smaller", () => {
+  it("still counts what was sent when more than twice its count is returned", async () => {
+    const { clock, limiter } = rig(window("4/5s"));
+    granted(limiter.tryAcquire(host)).release();
+    const unused = [];
+    for (let count = 0; count < 3; count++) {
+      await clock.advance(100);
+      unused.push(granted(limiter.tryAcquire(host)));
+    }
+    limiter.configure(window("1/5s"));
+    for (const permit of unused) permit.release("unused");
+    expect(limiter.check(host).waitMs).toBe(4_700);
+  });
+});
+
 describe("a window that comes beside others", () => {
   it("lets no more starts through for the return of one from before", async () => {
     const { clock, limiter } = rig(window("10/s", "100/min"));
