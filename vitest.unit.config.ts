@@ -20,14 +20,14 @@ export default defineConfig({
       // Real sockets.
       "packages/politely/test/testing/virtualOriginListen.test.ts",
       // Real connections; hours of starts and outages in virtual time.
-      "packages/politely/test/shared/{truthRedis,forgiven,outageTold,outageMemory,batch}.test.ts",
+      "packages/politely/test/shared/{refusedRedis,forgiven,outageTold,outageMemory,batch}.test.ts",
       // Asks promtool.
       "packages/politely/test/observe/exporters/promtool.test.ts",
       // Real timers, millions of rows, a hundred thousand waiters.
       "packages/politely/test/scheduler/systemClock*.test.ts",
       "packages/politely/test/scheduler/slab.test.ts",
       "packages/politely/test/cases/queue.test.ts",
-      "packages/politely/test/cases/review-turns.test.ts",
+      "packages/politely/test/cases/turns.test.ts",
     ],
     // One module graph for all files: the library is loaded once.
     isolate: false,
