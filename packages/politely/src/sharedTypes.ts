@@ -22,16 +22,16 @@ import type {
 export interface SharedOptions extends Omit<LimiterOptions, "store"> {
   /** Where the limits are kept that all processes share: `redisStore(…)`, `postgresStore(…)`, `dynamodbStore(…)`, `sqliteStore(…)`, `threadStore(…)`. */
   readonly store: Store;
-  /** Stands before the names of all keys in the store, so that limiters with different names share nothing. Default none. */
+  /** Stands before the names of all keys in the store, so that limiters with different names share nothing. Default none; `limit` needs one. */
   readonly name?: string | undefined;
   /**
    * What holds while the store is away. `"share"`, the default: this process's part of each limit, the whole divided by the
-   * number of processes last seen (ten when the store was never met). `"closed"`: every request is refused with a `StoreError`. `"open"`: none is.
+   * most processes seen in the last minutes (ten when the store was never met). `"closed"`: every request is refused with a `StoreError`. `"open"`: none is.
    */
   readonly outage?: "share" | "closed" | "open" | undefined;
   /**
    * Takes starts of fast keys in advance, for those who wait, at most 10 ms of the rate at a time: many starts for one question to
-   * the store. Default false.
+   * the store. An interval as long as a limit may then hold up to 2 % too many starts. Default false.
    */
   readonly batch?: boolean | undefined;
 }
