@@ -1,3 +1,4 @@
+import type { Loan } from "../scheduler/limiter.js";
 import type { AcquireOptions, FetchOptions, Permit, Target } from "../types.js";
 import { Flight } from "./flight.js";
 import { Identity } from "./identity.js";
@@ -15,19 +16,27 @@ export interface Errand {
   readonly options?: FetchOptions | undefined;
   /** What it goes through instead of the platform's own connections, as undici has it; its robots.txt is asked for the same way. */
   readonly dispatcher?: unknown;
+  /** A start that is had already, while robots.txt was not asked. */
+  readonly turn?: Flight | undefined;
 }
 
-/** A request that was admitted and is being sent. */
-interface Admitted {
-  readonly url: string;
-  /** Undefined once a dispatcher has taken it over, or it is answered. */
-  flight: Flight | undefined;
+/** What a dispatcher need not wait for. */
+export interface Taken {
+  readonly flight: Flight;
+  /** Whether it may be used at once: nobody minds robots.txt, or it was asked before. */
+  readonly isAsked: boolean;
 }
 
-/** Tells a dispatcher on whose behalf it is called, however many promises lie between. Node's `AsyncLocalStorage` fits. */
+/** Tells a dispatcher on whose behalf it is called, however many promises lie between. */
 export interface Relay {
-  run<Value>(admitted: Admitted, send: () => Value): Value;
-  getStore(): Admitted | undefined;
+  /** Sends a request that was admitted. */
+  send<Value>(url: string, flight: Flight, send: () => Promise<Value>): Promise<Value>;
+  lend(target: Target, permit: Permit): Loan;
+  /**
+   * The flight of the request that a dispatcher is given, if that was admitted before: the first one of its key that is
+   * dispatched on behalf of a request or a task. What repeats or redirects it has to be admitted by itself.
+   */
+  take(url: string): Taken | undefined;
 }
 
 /** Stands between a site's robots.txt and the requests. */
@@ -105,38 +114,12 @@ export class Exchange {
    * Where that goes through a dispatcher which the same limiter paces, the request must not wait a second time, for itself.
    */
   sendOwn<Value>(url: string, flight: Flight, send: () => Promise<Value>): Promise<Value> {
-    return this.relay === undefined ? send() : this.#sendRelayed(this.relay, { url, flight }, send);
+    return this.relay === undefined ? send() : this.relay.send(url, flight, send);
   }
 
-  async #sendRelayed<Value>(relay: Relay, admitted: Admitted, send: () => Promise<Value>): Promise<Value> {
-    try {
-      return await relay.run(admitted, send);
-    } finally {
-      // Whatever else is begun on its behalf is a request of its own.
-      admitted.flight = undefined;
-    }
-  }
-
-  /**
-   * The flight of the request that a dispatcher is given, if that was admitted here before: the first one of its key that is
-   * dispatched on its behalf. What repeats or redirects it below `fetch` has to be admitted by itself.
-   */
-  takeOwn(url: string): Flight | undefined {
-    const admitted = this.relay?.getStore();
-    const flight = admitted?.flight;
-    if (admitted === undefined || flight === undefined || flight.isOver) return undefined;
-    if (!this.#isOneKey(url, admitted.url)) return undefined;
-    admitted.flight = undefined;
-    return flight.lend();
-  }
-
-  #isOneKey(url: string, other: string): boolean {
-    try {
-      return url === other || this.pacer.keyOf(url) === this.pacer.keyOf(other);
-    } catch {
-      // What is no target is refused when it is to be admitted.
-      return false;
-    }
+  /** Lends the permit of a task to its first request. Undefined where no dispatcher is paced. */
+  lend(target: Target, permit: Permit): Loan | undefined {
+    return this.relay?.lend(target, permit);
   }
 
   /** The same without a look at robots.txt. */

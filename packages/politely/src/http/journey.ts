@@ -113,10 +113,13 @@ export class Journey {
     return { url: this.url, hop: undefined };
   }
 
-  /** The step that a redirect leads to. Throws `TypeError` as `nextHop` does, and when it names a user or the body cannot be sent again. */
+  /** The step that a redirect leads to. Throws `TypeError` as `nextHop` does, and when it names a user, leaves an origin it must not, or the body cannot be sent again. */
   follow(step: Step, status: number, location: string): Step {
     const hop = nextHop(step.hop ?? this.#firstHop(), status, location);
     refuseCredentials(hop, step.url);
+    if (hop.hasCrossed === true && (this.#init.mode ?? this.#request?.mode) === "same-origin") {
+      throw networkError(`${step.url} redirects to another origin, and the mode of the request is same-origin`);
+    }
     if (hop.hasBody && !this.isRepeatable) {
       throw networkError(`${step.url} redirects a request whose body is a stream, which cannot be sent twice`);
     }

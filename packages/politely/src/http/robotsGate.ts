@@ -65,11 +65,14 @@ export class RobotsGate implements Gate {
     const { signal } = errand;
     if (signal?.aborted === true) throw signal.reason;
     const url = new URL(errand.url);
-    if (url.pathname === "/robots.txt" && url.search === "") return this.exchange.enterUnasked(errand);
+    if (url.pathname === "/robots.txt" && url.search === "") return errand.turn ?? this.exchange.enterUnasked(errand);
     const patience = new Patience(this.exchange.pacer, errand);
     const site = this.#sites.use(url.origin);
     try {
       return await this.#admit(url, site, patience);
+    } catch (error) {
+      errand.turn?.unused();
+      throw error;
     } finally {
       this.#sites.leave(site);
     }
@@ -87,11 +90,14 @@ export class RobotsGate implements Gate {
 
   async #admit(url: URL, site: Site, patience: Patience): Promise<Flight> {
     const { clock } = this.exchange.pacer;
+    const { turn: had } = patience.errand;
     let passing = this.#pass(url, site, patience);
-    for (let round = 0; ; round++) {
+    // Its place may be needed to ask for the file.
+    if (clock.now() >= site.askAgainMs) had?.unused();
+    for (let round = had?.isOver === true ? 1 : 0; ; round++) {
       const turn = { ...(await passing), round, askedMs: clock.now() };
       const opensAtMs = turn.askedMs + this.#shutMs(site);
-      const flight = await this.#queue(site, patience, round);
+      const flight = round === 0 && had !== undefined ? had : await this.#queue(site, patience, round);
       if (this.#mayGo(url, site, patience, turn, flight)) return flight;
       // When the hours have ended in the queue, the host is held anew. One that is not paced is not held: the hours are waited for here.
       const shutMs = clock.now() < opensAtMs ? this.#shutMs(site) : 0;
@@ -134,7 +140,7 @@ export class RobotsGate implements Gate {
       if (file !== undefined) this.#pace.set(site.origin, asked, file);
       return false;
     }
-    const start = { renewal, startedMs: askedMs + permit.waitedMs };
+    const start = { renewal, startedMs: Math.min(nowMs, askedMs + permit.waitedMs) };
     if (file !== undefined && !this.#pace.start(site.origin, asked, file, start)) return false;
     // Ahead of time, so that those behind him need not give their turn back for it.
     const isDue = nowMs >= Math.max(site.askSoonMs, site.heldUntilMs) && nowMs < site.askAgainMs;

@@ -56,6 +56,15 @@ export interface Follower {
   closed(): void;
   /** Undefined when nothing comes again by itself, at one key or at all; else resolves when something of that is over. */
   resting(key: string | undefined): Promise<void> | undefined;
+  /** Lends the permit of a task to the first request that it makes at the same key. Undefined where none could take it. */
+  lend(target: Target, permit: Permit): Loan | undefined;
+}
+
+/** A permit that a task holds while it runs, and one of its requests may go with. */
+export interface Loan {
+  run<Value>(task: () => Value): Value;
+  /** The task is over. Whether a request has taken the permit, and has told what was answered. */
+  end(): boolean;
 }
 
 /** The verbs of a limiter whose state is in this process. */
@@ -95,9 +104,10 @@ export class LocalLimiter implements Limiter {
   async run<T>(target: Target, task: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
     if (typeof task !== "function") throw new TypeError(`task must be a function; got ${String(task)}.`);
     const permit = await this.acquire(target, options);
+    const loan = this.follower?.lend(target, permit);
     let outcome: Outcome | undefined;
     try {
-      const value = await task(permit);
+      const value = await (loan === undefined ? task(permit) : loan.run(() => task(permit)));
       outcome = answerOfValue(value);
       return value;
     } catch (error) {
@@ -105,7 +115,7 @@ export class LocalLimiter implements Limiter {
       throw error;
     } finally {
       // With a store, releasing is a promise.
-      const released: unknown = permit.release(outcome);
+      const released: unknown = permit.release(loan?.end() === true ? undefined : outcome);
       if (released instanceof Promise) await released;
     }
   }

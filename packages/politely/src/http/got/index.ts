@@ -3,7 +3,6 @@ import type { Clock, FetchOptions, HeadersLike } from "../../types.js";
 import { freeUnread, type WaitingStream } from "../axios/unreadStream.js";
 import { type Errand, type Exchange, exchangeOf } from "../exchange.js";
 import type { Flight } from "../flight.js";
-import { isRedirect } from "../redirect.js";
 
 /** The part of got this adapter calls. What `got.extend` makes fits as well. */
 export interface GotLike {
@@ -18,8 +17,6 @@ interface GotOptions {
   readonly headers: Record<string, string | readonly string[] | undefined>;
   readonly context?: { readonly politely?: FetchOptions };
   readonly signal?: AbortSignal | undefined;
-  /** Or a function that decides for each answer. */
-  readonly followRedirect?: unknown;
   /** Node's own `request` for the protocol of `url`. */
   getFallbackRequestFunction(): Send | undefined;
 }
@@ -48,7 +45,7 @@ interface SentRequest {
 
 interface Answer extends WaitingStream {
   readonly statusCode: number;
-  readonly headers: HeadersLike & { readonly location?: string };
+  readonly headers: HeadersLike;
   /** Whether all of it has arrived. */
   readonly complete?: boolean;
   once(event: "end", listener: () => void): unknown;
@@ -84,14 +81,18 @@ function travel(exchange: Exchange, options: GotOptions, next: Parameters<Handle
   const inner = known?.exchange === exchange ? known.inner : options.request;
   const ownAgent = introduce(exchange, options);
   const waits = new Set<AbortController>();
+  let last: Flight | undefined;
   const send: Send = async (...args) => {
+    // Got goes on to the next hop at the headers of a redirect. That must not wait for the rest of this one.
+    last?.done();
     const url = urlOf(args[0]);
     const { signal, context } = options;
     const flight = await admit(exchange, { url, signal, ownAgent, options: context?.politely }, waits);
+    last = flight;
     try {
       const sent = (await inner?.(...args)) ?? (await nativeSend(options, url)(...args));
       if (sent === undefined) throw new TypeError(`got has no way to send a request to ${url}.`);
-      watch(sent, { flight, clock: exchange.pacer.clock, follows: options.followRedirect !== false });
+      watch(sent, flight, exchange.pacer.clock);
       return sent;
     } catch (error) {
       flight.failed(error);
@@ -130,25 +131,16 @@ async function admit(exchange: Exchange, errand: Errand, waits: Set<AbortControl
   }
 }
 
-/** Who hears of an answer. */
-interface Listening {
-  readonly flight: Flight;
-  readonly clock: Clock;
-  /** Whether got may follow a redirect. */
-  readonly follows: boolean;
-}
-
 /** Hears the answer of a request and frees its place with the last byte. */
-function watch(sent: Sent, listening: Listening): void {
+function watch(sent: Sent, flight: Flight, clock: Clock): void {
   if ("statusCode" in sent) {
-    hear(sent, listening);
+    hear(sent, flight, clock);
     return;
   }
-  const { flight } = listening;
   let answer: Answer | undefined;
   sent.once("response", (response) => {
     answer = response;
-    hear(response, listening);
+    hear(response, flight, clock);
   });
   sent.once("error", (error) => flight.failed(error));
   sent.once("close", () => {
@@ -164,13 +156,8 @@ function watch(sent: Sent, listening: Listening): void {
   };
 }
 
-function hear(answer: Answer, { flight, clock, follows }: Listening): void {
+function hear(answer: Answer, flight: Flight, clock: Clock): void {
   const { statusCode, headers } = answer;
-  if (follows && isRedirect(statusCode) && headers.location !== undefined) {
-    // Got goes on to the next hop at once, which must not wait for the rest of this one.
-    flight.finished(statusCode, headers);
-    return;
-  }
   flight.answered(statusCode, headers);
   answer.once("end", () => flight.done());
   freeUnread(answer, flight, clock);

@@ -17,15 +17,15 @@ type Globals = Record<symbol, Dispatcher | undefined> & { fetch?: (...args: unkn
 export class GlobalDispatchers {
   readonly #paced = new WeakMap<Dispatcher, Dispatcher>();
   readonly #globals = globalThis as unknown as Globals;
+  #hasNodes = false;
 
   constructor(readonly pace: (dispatch: Dispatch) => Dispatch) {}
 
   /** From now on, what becomes global is paced at once. */
   install(): void {
-    this.#watchDefinitions();
-    // Node makes its dispatcher when one of these is first asked for.
-    void this.#globals.Headers;
+    const isWatching = this.#watchDefinitions();
     for (const key of KEYS) this.#adopt(key);
+    if (!isWatching) this.#adoptNodes();
     this.#watchFetch();
   }
 
@@ -60,8 +60,19 @@ export class GlobalDispatchers {
     if (typeof current?.dispatch === "function") this.#globals[key] = this.paced(current);
   }
 
-  /** `setGlobalDispatcher` of every undici ends in `Object.defineProperty`, and says nothing otherwise. */
-  #watchDefinitions(): void {
+  /**
+   * Makes Node make its dispatcher, and paces it. Not before the program needs it: a copy of undici that finds none makes its
+   * own, and what that copy composes works with no other.
+   */
+  #adoptNodes(): void {
+    this.#hasNodes = true;
+    // It is made when one of these is first asked for.
+    void this.#globals.Headers;
+    for (const key of KEYS) this.#adopt(key);
+  }
+
+  /** `setGlobalDispatcher` of every undici ends in `Object.defineProperty`, and says nothing otherwise. False when that cannot be watched. */
+  #watchDefinitions(): boolean {
     const define = Object.defineProperty;
     const adopt = (key: symbol): void => this.#adopt(key);
     try {
@@ -70,8 +81,10 @@ export class GlobalDispatchers {
         if (target === globalThis && typeof key === "symbol" && KEYS.includes(key)) adopt(key);
         return defined;
       };
+      return true;
     } catch {
       // The program runs with frozen intrinsics. What it replaces is told at the end.
+      return false;
     }
   }
 
@@ -80,6 +93,7 @@ export class GlobalDispatchers {
     if (fetch === undefined) return;
     this.#globals.fetch = new Proxy(fetch, {
       apply: (target, self, args: unknown[]): unknown => {
+        if (!this.#hasNodes) this.#adoptNodes();
         const init = args[1] as { readonly dispatcher?: Dispatcher } | null | undefined;
         if (typeof init?.dispatcher?.dispatch !== "function") return Reflect.apply(target, self, args);
         const dispatcher = { value: this.paced(init.dispatcher), enumerable: true };

@@ -37,7 +37,7 @@ export type PoliteDispatch = <AnyDispatch extends (options: never, handler: neve
  */
 export function politeInterceptor(limiter: AnyLimiter, options: InterceptorOptions = {}): PoliteDispatch {
   const exchange = exchangeOf(limiter, "politeInterceptor");
-  exchange.relay ??= asyncRelay();
+  exchange.relay ??= asyncRelay(exchange);
   const origin = options.origin === undefined ? undefined : new URL(options.origin).origin;
   const intercept = (dispatch: Dispatch): Dispatch =>
     // undici insists on a function of two parameters.

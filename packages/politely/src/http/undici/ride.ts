@@ -61,14 +61,15 @@ export class Ride {
       return;
     }
     const handed = outer?.exchange === this.exchange ? outer.#handOver() : undefined;
-    // When this dispatcher is the global one, the limiter's own fetch and its questions for robots.txt come this way.
-    const taken = handed ?? this.exchange.takeOwn(errand.url);
+    // When this dispatcher is the global one, the limiter's own fetch, its questions for robots.txt and the tasks of its `run` come this way.
+    const own = handed === undefined ? this.exchange.relay?.take(errand.url) : undefined;
+    const taken = own?.isAsked === true ? own.flight : handed;
     if (taken !== undefined) {
       this.#depart(taken, send);
       return;
     }
     const unwatch = watchBody(body, (error) => this.#giveUp(error));
-    this.exchange.admit({ ...errand, signal: this.#wait.signal }).then(
+    this.exchange.admit({ ...errand, signal: this.#wait.signal, turn: own?.flight }).then(
       (flight) => {
         unwatch();
         this.#depart(flight, send);

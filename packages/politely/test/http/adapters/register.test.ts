@@ -10,7 +10,7 @@ const oneAtATime = { hosts: { [HERE]: { concurrency: 1 }, [THERE]: { concurrency
 let compiled: CompiledRegister | undefined;
 beforeAll(async () => {
   compiled = await compileRegister();
-});
+}, 60_000);
 afterAll(() => compiled?.remove());
 
 function run(program: string, args: readonly string[], more: Partial<Run> = {}): Promise<Ended> {
@@ -61,6 +61,13 @@ describe("node --import politely/register", () => {
     expect(stderr).toMatch(
       /^politely: 8 requests to 1 host paced \([^)]*\), waited \d\.\d s in all; not covered: 1 request through undici [^,]*\n$/,
     );
+  });
+
+  it("leaves the program its own undici's global dispatcher to build on", async () => {
+    await using site = await slowSite(HERE);
+    const { code, stdout, lines } = await run("composes.mjs", [site.origin]);
+    expect([code, stdout, site.peak]).toEqual([0, "true page page page\n", 1]);
+    expect(lines).toEqual([expect.stringContaining("3 requests to 1 host paced")]);
   });
 
   it("gets all through when nobody reads the bodies", async () => {

@@ -34,7 +34,7 @@ describe("a limiter whose fetch goes through its own interceptor", () => {
     const polite = looped({});
     const exchange = exchangeOf(polite, "the test");
     const url = "https://a.example/";
-    const takesOver = (target: string): boolean => exchange.takeOwn(target) !== undefined;
+    const takesOver = (target: string): boolean => exchange.relay?.take(target) !== undefined;
     const heard: boolean[] = [];
     await exchange.sendOwn(url, await exchange.admit({ url }), async () => {
       heard.push(takesOver("https://b.example/"), takesOver("no target"));
@@ -49,7 +49,7 @@ describe("a limiter whose fetch goes through its own interceptor", () => {
     const exchange = exchangeOf(looped({}), "the test");
     const url = "https://a.example/";
     const takesOver = await exchange.sendOwn(url, await exchange.admit({ url }), () =>
-      Promise.resolve(AsyncResource.bind(() => exchange.takeOwn(url) !== undefined)),
+      Promise.resolve(AsyncResource.bind(() => exchange.relay?.take(url) !== undefined)),
     );
     expect(takesOver()).toBe(false);
   });

@@ -310,6 +310,16 @@ describe("a body that the platform takes by itself", () => {
     await until(() => inFlight(limiter) === 0);
   });
 
+  it("is refused to it once it is read ahead, and stays whole for everybody else", async () => {
+    await using site = await localSite(HERE, (_request, response) => response.end("stored"));
+    const limiter = politely({}, { fetch: undiciFetch as unknown as typeof fetch });
+    const response = await limiter.fetch(site.origin);
+    await rest();
+    const cache = await caches.open("late");
+    await expect(cache.put(site.origin, response as unknown as UndiciResponse)).rejects.toThrow("locked or disturbed");
+    expect(await response.text()).toBe("stored");
+  });
+
   it("keeps it for as long as its copy is read", async () => {
     let finish = (): void => undefined;
     await using site = await localSite(HERE, (_request, response) => {

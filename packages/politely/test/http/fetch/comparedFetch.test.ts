@@ -76,6 +76,17 @@ describe.each(both())("%s", (_name, fetch) => {
     expect([here.seen.length, there.seen.length]).toEqual([1, 0]);
   });
 
+  it("leaves no origin with mode same-origin, said in the init or by a Request", async () => {
+    await using there = await localSite(THERE, (_request, response) => response.end("page"));
+    await using here = await localSite(HERE, ({ url }, response) => {
+      const location = { "/": "/near", "/near": `${there.origin}/far` }[url];
+      response.writeHead(302, { location }).end();
+    });
+    await expect(fetch(here.origin, { mode: "same-origin" })).rejects.toThrow(TypeError);
+    await expect(fetch(new Request(here.origin, { mode: "same-origin" }))).rejects.toThrow(TypeError);
+    expect([here.seen.length, there.seen.length]).toEqual([4, 0]);
+  });
+
   it("gives a late copy headers that cannot be changed", async () => {
     await using site = await pages();
     const response = await fetch(site.origin);

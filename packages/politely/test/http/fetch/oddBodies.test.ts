@@ -3,6 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { limit, politely } from "../../../src/index.js";
+import { VirtualClock } from "../../../src/testing/index.js";
 import { localSite } from "./localSite.js";
 
 const HERE = "127.0.0.2";
@@ -106,9 +107,12 @@ describe("a large body that nobody reads", () => {
 
   it("frees its place when its timeout is over, which counts as no answer in time", async () => {
     await using site = await localSite(HERE, (_request, response) => response.end(Buffer.alloc(8 * MIB)));
-    const polite = politely({ hosts: { [HERE]: { concurrency: 1 } } });
+    const clock = new VirtualClock();
+    const polite = politely({ hosts: { [HERE]: { concurrency: 1 } } }, { clock });
     const response = await polite.fetch(site.origin, { politely: { timeout: 100 } });
-    // Real time: a busy machine may take longer, but not for ever.
+    await clock.advance(99);
+    expect(polite.stats(HERE)?.inFlight).toBe(1);
+    await clock.advance(1);
     for (let turn = 0; turn < 1_000 && polite.stats(HERE)?.inFlight !== 0; turn++) await nextTurn();
     expect(polite.stats(HERE)?.inFlight).toBe(0);
     expect(polite.stats(HERE)?.cooldownMs).toBeGreaterThan(0);
