@@ -143,7 +143,11 @@ function partsOf(options: ServiceOptions, { ticker, lapses, cooldowns }: Heard):
       HEALTH_MS,
       () => ticker.nowMs(),
     ),
-    permits: new Permits({ ticker, onFailure, lapsedAtMs: (permit) => lapses?.lapsedAtMs(permit) }),
+    permits: new Permits({
+      ticker,
+      onFailure,
+      lapsedAtMs: (permit) => permit.lapsedAtMs ?? lapses?.lapsedAtMs(permit),
+    }),
     callers: new Callers(maxWaiting),
     turnedAway: new TurnedAway(),
     book: new PolicyBook(limiter, policy),
@@ -159,6 +163,9 @@ function bareApp(log: (line: string) => void): FastifyInstance {
     exposeHeadRoutes: false,
     requestIdHeader: false,
     return503OnClosing: false,
+    // A site's header may have any name. Bodies are read and never merged into anything, and their fields are checked by name.
+    onProtoPoisoning: "ignore",
+    onConstructorPoisoning: "ignore",
     routerOptions: { maxParamLength: PART_MOST },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
     frameworkErrors: (error, _request, reply) => void sendProblem(reply, asProblem(error)),

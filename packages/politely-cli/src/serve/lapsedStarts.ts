@@ -9,7 +9,7 @@ const KEPT_MOST = 100_000;
 /**
  * The starts whose places a limiter in memory has freed by itself, at `maxHold`, by key and instant: two of one key and instant lapse together.
  *
- * The last 100,000 are kept. A limiter with a store tells of none, and its permits have instants of another timeline.
+ * The last 100,000 are kept. Permits of a limiter with a store have instants of another timeline, and say themselves when they have lapsed.
  */
 export class LapsedStarts {
   readonly #atMs = new Map<string, number>();

@@ -1,7 +1,10 @@
-import { chmodSync, lstatSync, rmSync } from "node:fs";
+import { lstatSync, rmSync } from "node:fs";
 import type { Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { UsageError, WorkError } from "../errors.js";
+
+/** Bytes that the path of a Unix socket may have. Node cuts off what is longer, and would listen somewhere else. */
+const PATH_MOST = process.platform === "linux" ? 107 : 103;
 
 /** Opens a server on an address. Resolves to its URL. Throws `WorkError` where the port is taken or may not be had. */
 export async function listenAt(server: Server, host: string, port: number): Promise<string> {
@@ -12,9 +15,15 @@ export async function listenAt(server: Server, host: string, port: number): Prom
 /**
  * Opens a server on a Unix socket that only this user may use. What a killed service left there is removed.
  *
- * Throws `UsageError` for a path where something else is, and `WorkError` where another service answers.
+ * Throws `UsageError` for a path where something else is or that is too long, and `WorkError` where another service answers.
  */
 export async function listenOn(server: Server, path: string): Promise<void> {
+  const bytes = Buffer.byteLength(path);
+  if (bytes > PATH_MOST) {
+    throw new UsageError(
+      `--socket ${path} has ${bytes} bytes, and a socket's path ${PATH_MOST} at most. Name a shorter one.`,
+    );
+  }
   await clear(path);
   await listening(server, path, () => {
     // The socket is made before `listen` returns, and must never be there for others, not for a moment.
@@ -25,7 +34,6 @@ export async function listenOn(server: Server, path: string): Promise<void> {
       process.umask(mask);
     }
   });
-  chmodSync(path, 0o600);
 }
 
 /** Closes a server: what is being answered may end, for `patienceMs` at most. */

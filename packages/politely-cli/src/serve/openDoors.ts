@@ -55,13 +55,13 @@ export async function openDoors(options: DoorOptions, inside: Inside): Promise<D
   try {
     if (port !== undefined) {
       const server = apiServer(options, inside);
-      addresses.push(`API and page at ${await listenAt(server, host, port)}`);
       servers.push(server);
+      addresses.push(`API and page at ${await listenAt(server, host, port)}`);
     }
     if (socket !== undefined) {
       const server = socketServer(options, inside);
-      await listenOn(server, socket);
       servers.push(server);
+      await listenOn(server, socket);
       addresses.push(`socket ${socket}`);
     }
     if (proxyPort !== undefined) {

@@ -1,4 +1,4 @@
-import type { HostLimits, PolicyInput } from "politely";
+import { type HostLimits, type PolicyInput, politely } from "politely";
 import { ProblemError } from "./api/problem.js";
 import type { ServiceLimiter } from "./serviceLimiter.js";
 
@@ -14,6 +14,8 @@ export class PolicyBook {
   readonly #edits = new Map<string, HostLimits>();
   #current: PolicyInput;
   #last: Promise<void> = Promise.resolve();
+  /** Made with the first edit. */
+  #keys: ReadonlyMap<string, string> | undefined;
 
   constructor(
     readonly limiter: ServiceLimiter,
@@ -54,7 +56,12 @@ export class PolicyBook {
   }
 
   async #apply(edits: ReadonlyMap<string, HostLimits>): Promise<void> {
-    const policy = { ...this.original, hosts: { ...this.original.hosts, ...Object.fromEntries(edits) } };
+    this.#keys ??= keysOf(this.original);
+    // A host has one entry, however the file writes its name.
+    const kept = Object.entries(this.original.hosts ?? {}).filter(
+      ([name]) => !edits.has(this.#keys?.get(name) ?? name),
+    );
+    const policy = { ...this.original, hosts: Object.fromEntries([...kept, ...edits]) };
     await this.limiter.configure(policy);
     this.#current = policy;
     this.#edits.clear();
@@ -69,4 +76,11 @@ export class PolicyBook {
     );
     return done;
   }
+}
+
+/** The hosts that a policy names, each with the key that the limiter makes of the name. Patterns have none. */
+function keysOf({ hosts = {} }: PolicyInput): ReadonlyMap<string, string> {
+  const limiter = politely({});
+  const names = Object.keys(hosts).filter((name) => !name.includes("*"));
+  return new Map(names.map((name) => [name, limiter.explain(name).key]));
 }

@@ -97,8 +97,8 @@ async function stateOf(options: ServeOptions, io: Io): Promise<ServiceState> {
   }
 }
 
-function stateWords({ data }: ServeOptions, { store }: ServiceState): string {
-  return data === undefined ? store : `${store} file ${data}`;
+function stateWords({ data, share }: ServeOptions, { store }: ServiceState): string {
+  return store === "sqlite" ? `sqlite file ${data ?? share}` : store;
 }
 
 async function endLine(state: ServiceState, { turnedAway, permits }: Service, tookMs: number): Promise<string> {

@@ -18,6 +18,8 @@ export interface ServicePermit {
   readonly key: string;
   readonly waitedMs: number;
   readonly startedAtMs: number;
+  /** With a store: when its place was found gone, at `maxHold`, on the limiter's clock. Undefined while it has one, and in memory. */
+  readonly lapsedAtMs?: number | undefined;
   report(outcome: Outcome): Soon<void>;
   release(outcome?: Outcome): Soon<void>;
 }

@@ -20,7 +20,7 @@ export interface StateOptions {
   readonly cwd: string;
   /** A SQLite file. */
   readonly data?: string | undefined;
-  /** `redis://…`, `postgres://…` or `dynamodb:…`. Not with `data`. */
+  /** `redis://…`, `postgres://…`, `dynamodb:…` or a SQLite file. Not with `data`. */
   readonly share?: string | undefined;
 }
 

@@ -106,6 +106,20 @@ it("hears how a request ended: a word, or a status with its headers", async () =
   expect(cooldowns).toEqual([7_000, 7_000, 7_000, 0, 0]);
 });
 
+it.each([
+  ["a status beyond 599, as LinkedIn's 999", '"status":999'],
+  [
+    "a header with a name that means something to JavaScript",
+    '"status":200,"headers":{"__proto__":"x","constructor":"y"}',
+  ],
+])("takes a permit back whatever its site answered: %s", async (_name, answer) => {
+  await using started = await Started.with({ policy: { default: { concurrency: 1 } } });
+  const { body } = await started.post("/v1/acquire", { domain: "x.org" });
+  const released = await started.post("/v1/release", `{"permit":"${body.permit}",${answer}}`);
+  expect([released.status, released.body]).toEqual([204, {}]);
+  expect(started.limiter.stats("x.org")).toMatchObject({ released: 1, inFlight: 0 });
+});
+
 it("records a request that was made without a permit", async () => {
   await using started = await Started.with({ policy: slow });
   const domain = "slow.org";
@@ -191,6 +205,23 @@ it("edits the limits of one domain while it runs, and puts the file's back", asy
     edited: [],
   });
   expect((await started.call("DELETE", "/v1/limits/x.org")).status).toBe(404);
+});
+
+it.each([
+  ["X.Org", "x.org"],
+  ["x.org.", "x.org"],
+  ["münchen.de", "xn--mnchen-3ya.de"],
+])("edits the limits of a domain that the file writes as %s", async (written, key) => {
+  const hosts = { "*.org": { rate: "3/s" }, [written]: { rate: "5/s" } } as const;
+  await using started = await Started.with({ isWritable: true, policy: { hosts } });
+  const path = `/v1/limits/${encodeURIComponent(written)}`;
+  expect((await started.call("PUT", path, { rate: "1/h" })).status).toBe(204);
+  expect((await started.get("/v1/policy")).body).toEqual({
+    policy: { hosts: { "*.org": { rate: "3/s" }, [key]: { rate: "1/h" } } },
+    edited: [key],
+  });
+  expect((await started.call("DELETE", path)).status).toBe(204);
+  expect((await started.get("/v1/policy")).body).toEqual({ policy: { hosts }, edited: [] });
 });
 
 it("changes nothing where neither changes are allowed nor a token is set", async () => {

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -20,6 +20,18 @@ it("opens a Unix socket that was never anybody else's, and leaves the mask of fi
     expect(process.umask()).toBe(0);
   } finally {
     process.umask(mask);
+    await closeServer(server, 0);
+  }
+});
+
+it("refuses a path that is too long for a Unix socket, and leaves nothing open and no file", async () => {
+  using place = new Place();
+  const server = createServer();
+  const path = join(place.path, "s".repeat(120));
+  try {
+    await expect(listenOn(server, path)).rejects.toThrow(/--socket .* bytes.*shorter/);
+    expect([server.listening, readdirSync(place.path)]).toEqual([false, []]);
+  } finally {
     await closeServer(server, 0);
   }
 });

@@ -1,7 +1,9 @@
 import { politely } from "politely";
+import { type ChangeCells, cellStore } from "politely/store";
 import { VirtualClock } from "politely/testing";
 import { expect, it } from "vitest";
 import { metricsRoutes } from "../../src/serve/api/metricsRoutes.js";
+import type { ServiceLimiter } from "../../src/serve/serviceLimiter.js";
 import { Started } from "./started.js";
 
 const policy = { default: { concurrency: 1, maxHold: "2s" } } as const;
@@ -28,4 +30,41 @@ it.each(["renew", "release"])("answers a %s with 404 once the place has gone to 
   // The limiter has counted it, and once is enough.
   expect((await started.get("/metrics")).text).toContain("politely_service_lapsed_permits_total 0\n");
   expect(started.service.permits.size).toBe(0);
+});
+
+/** A limiter whose places are in a store that lives in virtual time, too. */
+function limiterWithStore(clock: VirtualClock): ServiceLimiter {
+  const cells = new Map<string, string>();
+  const store = cellStore({
+    name: "cells",
+    timeline: "machine",
+    async change<Answer>(keys: readonly string[], change: ChangeCells<Answer>): Promise<Answer> {
+      const values = keys.map((key) => cells.get(key));
+      const { writes, answer } = change(values, Math.floor(clock.now() * 1_000));
+      for (const { index, value } of writes) cells.set(keys[index], value);
+      return answer;
+    },
+  });
+  return politely(policy, { clock, store });
+}
+
+it.each(["renew", "release"])("answers a %s with 404 at maxHold with a store, too", async (verb) => {
+  const clock = new VirtualClock();
+  const limiter = limiterWithStore(clock);
+  const ticker = { nowMs: () => clock.now(), every: () => () => undefined };
+  const wrap = (): ServiceLimiter => limiter;
+  await using started = await Started.with({ wrap, store: "sqlite", policy, ticker, addData: metricsRoutes });
+  const { body } = await started.post("/v1/acquire", { domain: "x.org" });
+  await clock.advance(1_000);
+  expect((await started.post("/v1/renew", { permit: body.permit })).status).toBe(200);
+  // A process looks at its places three times in each permitTtl.
+  await clock.advance(10_000);
+  const refused = await started.post(`/v1/${verb}`, { permit: body.permit });
+  expect([refused.status, refused.body.code]).toEqual([404, "lapsed"]);
+  expect(refused.body.detail).toMatch(/lapsed 1 s ago.*maxHold/);
+  expect(await limiter.stats("x.org")).toMatchObject({ granted: 1, lapsed: 1, released: 0, inFlight: 0 });
+  // The limiter has counted it, and once is enough.
+  expect((await started.get("/metrics")).text).toContain("politely_service_lapsed_permits_total 0\n");
+  expect(started.service.permits.size).toBe(0);
+  await limiter.close();
 });

@@ -82,11 +82,11 @@ it("listens on a Unix socket for this user only, alone if it is to, and replaces
   expect([await refused.ended, refused.stderr()]).toEqual([2, expect.stringContaining("is a file already") as unknown]);
 });
 
-it("keeps the limits in a SQLite file over a kill", async () => {
+it("keeps the limits in a SQLite file over a kill, and says which, whatever option named it", async () => {
   using place = new Place();
   place.file("politely.json", policy);
-  for (const proceeds of [true, false]) {
-    await using serve = await startServe(place.path, ["--data", "limits.db", "--no-proxy"]);
+  for (const [option, proceeds] of [["--data", true] as const, ["--share", false] as const]) {
+    await using serve = await startServe(place.path, [option, "limits.db", "--no-proxy"]);
     expect(serve.stderr()).toContain("state in sqlite file limits.db");
     expect((await post(serve.url, "/v1/check", { domain: "slow.org" })).body.proceed).toBe(proceeds);
     if (proceeds) await post(serve.url, "/v1/acquire", { domain: "slow.org" });

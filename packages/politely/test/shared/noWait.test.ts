@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Limits } from "../../src/policy/types.js";
 import { politely } from "../../src/politely.js";
 import type { SharedLimiter } from "../../src/sharedTypes.js";
-import type { Limiter } from "../../src/types.js";
+import type { Clock, Limiter } from "../../src/types.js";
 import { Fleet } from "./fleet.js";
 
 const fetchOk = async (): Promise<Response> => new Response("ok");
@@ -102,4 +102,24 @@ it("refuses nobody who waited before the policy allowed fewer to", async () => {
   expect(await ends(fleet, [limiter.acquire("x.org")])).toEqual(["POLITELY_QUEUE_FULL"]);
   await fleet.clock.advance(200_000);
   expect(await Promise.all(waiting)).toEqual(["ok", "ok", "ok", "ok"]);
+});
+
+it("says that an answer is waited for, however long the process takes to say so", async () => {
+  const fleet = new Fleet();
+  let readings = 0;
+  const { clock } = fleet;
+  // A busy process: between any two looks at the clock some time has passed.
+  const busy: Clock = {
+    now: () => clock.now() + (readings++ * 3) / 1000,
+    wall: () => clock.wall(),
+    setTimer: (atMs, fn) => clock.setTimer(atMs, fn),
+    clearTimer: (timer) => clock.clearTimer(timer),
+  };
+  const limiter = fleet.add({ concurrency: 1 }, { clock: busy });
+  await fleet.now(limiter.acquire("x.org"));
+  const refused = fleet.now(limiter.acquire("x.org", { maxWait: 0 }));
+  await expect(refused).rejects.toMatchObject({
+    waitMs: 0,
+    reason: "x.org: concurrency 1, all in flight, until an answer comes",
+  });
 });

@@ -11,11 +11,20 @@ export interface LimitFields {
 }
 
 /** What the policy says of a host whose limits come from `origin`. A preset is not in the policy: nothing is known of it here. */
-export function limitsInForce({ hosts, default: usual }: PolicyInput, domain: string, origin: string): Limits {
-  const own = hosts?.[domain];
+export function limitsInForce({ hosts = {}, default: usual }: PolicyInput, domain: string, origin: string): Limits {
+  const entry = (key: string): Limits | undefined =>
+    Object.entries(hosts).find(([written]) => written === key || keyOf(written) === key)?.[1];
+  const own = entry(domain);
   if (own !== undefined) return own;
-  if (origin.startsWith("hosts.")) return hosts?.[origin.slice("hosts.".length)] ?? {};
+  if (origin.startsWith("hosts.")) return entry(origin.slice("hosts.".length)) ?? {};
   return origin === "default" ? (usual ?? { rate: "1/s" }) : {};
+}
+
+/** The key of a host or pattern as a policy file writes it: lower case, ASCII, no dot at the end. */
+function keyOf(written: string): string {
+  const [, host, port = ""] = /^(.*?)\.?(:\d+)?$/.exec(written) ?? [];
+  const url = `http://${host}`;
+  return URL.canParse(url) ? `${new URL(url).hostname}${port}` : written;
 }
 
 /** Limits as the form shows them. */

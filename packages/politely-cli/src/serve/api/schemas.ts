@@ -61,7 +61,7 @@ export function outcomeFields(kinds: readonly string[]): Readonly<Record<string,
     status: {
       type: "integer",
       minimum: 100,
-      maximum: 599,
+      maximum: 999,
       description: "The status of the answer, in place of outcome.",
     },
     headers: {

@@ -86,7 +86,8 @@ export function createProxy(options: ProxyOptions): PacingProxy {
     connectionsCheckingInterval: CHECK_MS,
     // Not left to the flags of the process: what frames a body must not be read in two ways.
     insecureHTTPParser: false,
-    requireHostHeader: true,
+    // What lacks one gets an answer with a body, as all others do.
+    requireHostHeader: false,
     keepAlive: true,
     keepAliveInitialDelay: PROBE_AFTER_MS,
   });
@@ -140,6 +141,7 @@ class HttpProxy implements PacingProxy {
     server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) =>
       this.#serve(request, response, true),
     );
+    server.on("checkExpectation", (request, response) => this.#serve(request, response, false));
     server.on("drop", () => options.turnedAway?.count("connections"));
     server.on("connect", (request, client, early) => this.#connect(request, client, early));
     server.on("clientError", (error, socket) => this.#refuseUnread(error, socket));

@@ -24,8 +24,8 @@ const BODILESS: ReadonlySet<string | undefined> = new Set(["GET", "HEAD", "DELET
 const COUNTED: ReadonlySet<string | undefined> = new Set(["OPTIONS", "TRACE"]);
 
 /**
- * Checks what could be read in two ways, and makes the headers to send on. Throws a problem: 400 for two hosts, 405 for a TRACE or OPTIONS that is to go no
- * further, 501 for an upgrade or an encoding that is not "chunked", 413 for a body that is known to be too large, 508 for a request that has been here.
+ * Checks what could be read in two ways, and makes the headers to send on. Throws a problem: 400 for two hosts or none, 405 for a TRACE or OPTIONS that is to go no
+ * further, 417 for an expectation but 100-continue, 501 for an upgrade or an encoding that is not "chunked", 413 for a body that is known to be too large, 508 for a request that has been here.
  */
 export function requestHead(request: IncomingMessage, target: ProxyTarget, options: RequestHeadOptions): RequestHead {
   const { rawHeaders, method } = request;
@@ -57,7 +57,9 @@ export function gatewayOrigin(request: IncomingMessage): string {
 
 function checkHead(request: IncomingMessage, { maxBodyBytes, pseudonym }: RequestHeadOptions): void {
   const { rawHeaders } = request;
-  if (valuesOf(rawHeaders, "host").length > 1) throw malformed("The request has more than one Host header");
+  const hosts = valuesOf(rawHeaders, "host").length;
+  if (hosts > 1) throw malformed("The request has more than one Host header");
+  if (hosts === 0 && request.httpVersion !== "1.0") throw malformed("The request has no Host header");
   const encodings = listOf(rawHeaders, "transfer-encoding");
   const lengths = valuesOf(rawHeaders, "content-length");
   // Node's parser refuses these two already; what frames a body is worth a second look.
@@ -75,6 +77,9 @@ function checkHead(request: IncomingMessage, { maxBodyBytes, pseudonym }: Reques
       `The proxy does not pass on an upgrade to ${JSON.stringify(upgrade[0].slice(0, 40))}. Open a tunnel with CONNECT, or connect directly.`,
       { proxyError: "http_upgrade_failed" },
     );
+  }
+  if (listOf(rawHeaders, "expect").some((expected) => expected !== "100-continue")) {
+    throw new ProxyProblem(417, "The only expectation that is met is 100-continue.");
   }
   if (COUNTED.has(request.method) && valuesOf(rawHeaders, "max-forwards").some((left) => /^0+$/.test(left))) {
     const detail = `With Max-Forwards: 0 the ${request.method} ends at this proxy, which answers none itself.`;

@@ -129,6 +129,21 @@ it("refuses an upgrade with 501, and passes over the offer of h2c", async () => 
   expect(site.seen[0].headers.upgrade).toBeUndefined();
 });
 
+it.each([
+  ["417", "an expectation that it cannot meet", "POST", "Host: x\r\nExpect: a miracle\r\nContent-Length: 2\r\n", "ok"],
+  ["400", "no Host", "GET", "X-A: 1\r\n", ""],
+])(
+  "answers %s to %s, with problem details as for everything that it refuses",
+  async (status, _what, method, head, body) => {
+    await using site = await startOrigin();
+    await using place = await startProxy();
+    const answer = await raw(place.port, `${method} ${site.url}/ HTTP/1.1\r\n${head}\r\n${body}`);
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(answer).toMatch(/application\/problem\+json[\s\S]*^Proxy-Status: politely/m);
+    expect(site.seen).toHaveLength(0);
+  },
+);
+
 it("answers 431 to headers of more than 32 KiB, 400 to what is no HTTP, and 408 to headers that do not end", async () => {
   await using site = await startOrigin();
   await using place = await startProxy({}, { headersTimeoutMs: 500 });

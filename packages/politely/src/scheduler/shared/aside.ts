@@ -17,6 +17,8 @@ import { unlessAborted } from "./unlessAborted.js";
 interface AskedOnce {
   readonly permit?: Permit;
   readonly stop?: Outlook;
+  /** When the answer was read. */
+  readonly nowUs: number;
 }
 
 /** What the store said to that. */
@@ -38,10 +40,9 @@ export class Aside implements StartsAside {
   /** The permit of a start that is possible now. Rejects with a `DeadlineError` that says what is in the way, or with the signal's reason. */
   async start(target: Target, demand: Demand, cost: LaneCost, signal: AbortSignal | undefined): Promise<Permit> {
     const asking = this.#askOnce(target, demand, cost, "POLITELY_DEADLINE");
-    const { permit, stop } = await (signal === undefined ? asking : unlessAborted(asking, signal));
+    const { permit, stop, nowUs } = await (signal === undefined ? asking : unlessAborted(asking, signal));
     if (permit !== undefined) return permit;
     const { engine } = this.broker.parts;
-    const nowUs = engine.nowUs();
     if (stop === undefined) {
       const waitMs = (earliestUs(engine, demand, cost, 0, nowUs) - nowUs) / 1000;
       throw new DeadlineError(demand.key, waitMs, reasonOf(engine, demand, cost, nowUs), 0);
@@ -54,7 +55,7 @@ export class Aside implements StartsAside {
       words: stop.words,
       nowUs,
     });
-    throw new DeadlineError(demand.key, Math.max(0, waitMs), message, 0);
+    throw new DeadlineError(demand.key, waitMs, message, 0);
   }
 
   async #askOnce(target: Target, demand: Demand, cost: LaneCost, code: string): Promise<AskedOnce> {
@@ -69,13 +70,13 @@ export class Aside implements StartsAside {
     }
     const nowUs = engine.nowUs();
     const demandNow = engine.demand(target, nowUs);
-    if (asked?.grant !== undefined) return { permit: broker.grantAside(demandNow, cost, asked.grant) };
+    if (asked?.grant !== undefined) return { permit: broker.grantAside(demandNow, cost, asked.grant), nowUs };
     engine.departures.refuse(demandNow, nowUs, code, cost);
     const stop =
       asked === undefined
         ? undefined
         : readToldStop(broker.parts, { plan: asked.plan, spec: demand }, asked.taken, nowUs);
-    return stop === undefined ? {} : { stop };
+    return stop === undefined ? { nowUs } : { stop, nowUs };
   }
 
   /** Asks for one start; no grant when there is none. Rejects as the outage policy says. */

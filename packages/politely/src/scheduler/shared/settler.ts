@@ -60,8 +60,8 @@ export class Settler implements SharedPermitOwner {
   /** The place of a permit is gone: it is in flight no longer. Its answer is still heard. */
   lapse(permit: SharedPermit): void {
     if (permit.local.isReleased) return;
-    permit.isLapsed = true;
     const engine = this.parts.engine();
+    permit.lapsedAtMs = engine.nowUs() / 1000;
     const [host = permit.local] = permit.local.parts ?? [];
     // Where it has not lapsed in the books of this process already.
     if (engine.ledger.isOpen(host, engine.nowUs())) engine.books.count(host.slot, "lapsed");
@@ -76,8 +76,8 @@ export class Settler implements SharedPermitOwner {
     options: ReleaseOptions | undefined,
   ): Promise<void> | undefined {
     const { local, grant } = permit;
-    if (permit.isLapsed && grant !== undefined) {
-      permit.isLapsed = false;
+    if (permit.lapsedAtMs !== undefined && grant !== undefined) {
+      permit.lapsedAtMs = undefined;
       const late = this.read(outcome);
       return isHold(late) ? this.#tell(permit, grant, late, { cost: undefined, isOver: true }) : undefined;
     }

@@ -15,8 +15,8 @@ const ASYNC_DISPOSE: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.
 
 /** A start that the store has granted. */
 export class SharedPermit implements PublicPermit {
-  /** Its place is gone, and it was not released. */
-  isLapsed = false;
+  /** When its place was found gone, on the clock of this process; undefined while it has one, and once it is released. */
+  lapsedAtMs: number | undefined = undefined;
 
   constructor(
     readonly owner: SharedPermitOwner,
