@@ -46,7 +46,8 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
     settler.lapse(permit);
     const message = `a permit lost its place in the store after ${Math.round(heldMs)} ms: it was held for maxHold. Release permits sooner, or raise maxHold`;
     const atMs = engine().nowUs() / 1000;
-    engine().emit(() => ({ type: "expire", key, atMs, what: "permit", afterMs: heldMs }));
+    const afterMs = atMs - permit.localStartedAtMs;
+    engine().emit(() => ({ type: "expire", key, atMs, what: "permit", afterMs }));
     engine().emit(() => ({ type: "warn", key, atMs, message }));
   });
   const settler: Settler = new Settler({

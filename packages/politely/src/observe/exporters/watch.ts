@@ -170,12 +170,13 @@ export class Watch<S extends Series> {
     if (startedAtMs > host.lapsedUntilMs) this.#ended(host);
   }
 
-  /** A permit ended by itself. It may have been released in the same instant, as it always is with a store, and is counted as that then. */
+  /** A permit ended by itself. It may have been released just before, as it always is with a store, and is counted as that then. */
   #lapsed(host: KnownHost<S> | undefined, { atMs, afterMs }: Extract<LimiterEvent, { type: "expire" }>): void {
     // Named after a scope, not a host.
     if (host === undefined) return;
     const startedMs = atMs - afterMs;
-    const isReleased = host.releasedAtMs === atMs && Math.abs(host.releasedMs - startedMs) < HALF_A_MICROSECOND_MS;
+    const isJustNow = atMs - host.releasedAtMs < JUST_NOW_MS;
+    const isReleased = isJustNow && Math.abs(host.releasedMs - startedMs) < HALF_A_MICROSECOND_MS;
     if (isReleased) host.releasedMs = Number.NaN;
     else this.#ended(host);
     host.lapsedUntilMs = Math.max(host.lapsedUntilMs, startedMs + HALF_A_MICROSECOND_MS);
@@ -219,6 +220,9 @@ async function tokensWithin(tokensOf: TokensOf, host: string): Promise<number | 
     clearTimeout(timer);
   }
 }
+
+/** Two events of one cause are told one after the other. */
+const JUST_NOW_MS = 1;
 
 /** Instants are whole microseconds, but a difference of two is not exact. */
 const HALF_A_MICROSECOND_MS = 0.0005;

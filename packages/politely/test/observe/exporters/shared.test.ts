@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limit } from "../../../src/index.js";
+import { limit, politely, type SharedPermit } from "../../../src/index.js";
 import { exclusive } from "../../../src/lease.js";
 import { prometheusMetrics } from "../../../src/prometheus.js";
 import { memoryStore } from "../../../src/stores/memory.js";
@@ -76,6 +76,36 @@ describe("a limiter with a store", () => {
     expect(sumOf(samples, "politely_lapsed_permits_total", { host: "x.org" })).toBe(1);
     expect(sumOf(samples, "politely_start_concurrency_bucket", { host: "x.org", le: "1" })).toBe(2);
   });
+});
+
+/** Time goes on while anybody computes. */
+class TickingClock extends VirtualClock {
+  #looks = 0;
+
+  override now(): number {
+    this.#looks += 1;
+    return super.now() + this.#looks / 1_000;
+  }
+}
+
+it("a permit that lost its place is no longer counted when a clock goes on between its end and its expiry", async () => {
+  const clock = new TickingClock();
+  const store = memoryStore(() => Math.floor(clock.now() * 1_000));
+  const limiter = politely({ default: { concurrency: 3, maxHold: "5s", permitTtl: "3s" } }, { clock, store });
+  const metrics = prometheusMetrics(limiter);
+  const acquire = async (): Promise<SharedPermit> => {
+    const permit = limiter.acquire("x.org");
+    await clock.advance(100);
+    return permit;
+  };
+  await acquire();
+  await clock.advance(4_000);
+  await acquire();
+  await clock.advance(3_000);
+  await acquire();
+  const samples = await scrape(metrics);
+  expect(sumOf(samples, "politely_lapsed_permits_total", { host: "x.org" })).toBe(1);
+  expect(sumOf(samples, "politely_start_concurrency_sum", { host: "x.org" })).toBe(1 + 2 + 2);
 });
 
 describe("countLease", () => {
