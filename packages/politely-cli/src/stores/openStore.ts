@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Redis } from "ioredis";
 import type { Pool } from "pg";
@@ -40,12 +41,14 @@ const CLOSE_MS = 2_000;
 const ANSWER_MS = 15_000;
 /** `host:port`, maybe with a name before and a path behind. */
 const WITHOUT_SCHEME = /^(?:[^/\\]*@)?(?:\[[\da-f:]+\]|[\w.-]+):(\d{1,5})(?:[/?].*)?$/i;
+/** A scheme, and not both slashes. */
+const WITHOUT_SLASHES = /^(rediss?|postgres(?:ql)?):\/?(?!\/)/i;
 
 /**
  * Opens the store that an address names: `redis://…`, `rediss://…`, `postgres://…`, `postgresql://…`,
  * `dynamodb:TABLE[?region=…&endpoint=…]`, or a SQLite file relative to `cwd`. Tables that are missing are made.
  *
- * Throws `UsageError` for an address that is none of `kinds`, and for a `host:port`, which would be a strange name for a file. Throws what the client
+ * Throws `UsageError` for an address that is none of `kinds`, and for a `host:port` or `redis:host`, which would be strange names for a file. Throws what the client
  * throws when the server cannot be reached. A question that is not answered within 15 s fails.
  */
 export async function openStore(address: string, options: OpenStoreOptions): Promise<OpenedStore> {
@@ -54,12 +57,11 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
   if (kind === undefined || !kinds.includes(kind)) {
     throw new UsageError(`${option} takes ${formsOf(kinds)}; got ${shownAddress(address)}`);
   }
-  const [, port] = WITHOUT_SCHEME.exec(address) ?? [];
-  if (port !== undefined) {
-    const scheme = port === "5432" ? "postgres" : "redis";
+  const meant = meantBy(address);
+  if (meant !== undefined) {
     const shown = shownAddress(address);
     throw new UsageError(
-      `${option} takes ${formsOf(kinds)}; got ${shown}. Write ${scheme}://${shown}, or ./${shown} for a file of that name.`,
+      `${option} takes ${formsOf(kinds)}; got ${shown}. Write ${shownAddress(meant)}, or ./${shown} for a file of that name.`,
     );
   }
   switch (kind) {
@@ -72,6 +74,14 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
     case "dynamodb":
       return openDynamodb(address);
   }
+}
+
+/** The address of a server that was meant by what would be a strange name for a file. */
+function meantBy(address: string): string | undefined {
+  const [start, scheme] = WITHOUT_SLASHES.exec(address) ?? [];
+  if (start !== undefined) return `${scheme.toLowerCase()}://${address.slice(start.length)}`;
+  const [, port] = WITHOUT_SCHEME.exec(address) ?? [];
+  return port === undefined ? undefined : `${port === "5432" ? "postgres" : "redis"}://${address}`;
 }
 
 /** Says that an address cannot be used, and why, in one line and without its password. A `UsageError` stays as it is. */
@@ -115,6 +125,9 @@ function formsOf(kinds: readonly StoreKind[]): string {
 }
 
 async function openFile(path: string): Promise<OpenedStore> {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
+    throw new WorkError(`${path} is a folder; name a file in it`);
+  }
   const database = await whenFree(() => openSqlite(path));
   const store = sqliteStore(database);
   return {

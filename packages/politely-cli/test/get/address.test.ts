@@ -32,6 +32,10 @@ it("takes a host and a port for a forgotten scheme, and makes no file of that na
     "db.example.org:5432": "Write postgres://db.example.org:5432, or",
     "db:5432/pages": "Write postgres://db:5432/pages, or",
     "[::1]:6379": "Write redis://[::1]:6379, or",
+    "redis:10.0.0.5": "Write redis://10.0.0.5, or ./redis:10.0.0.5 for a file of that name.",
+    "rediss:/10.0.0.5": "Write rediss://10.0.0.5, or",
+    "PostgreSQL:pages": "Write postgresql://pages, or",
+    "redis:me:SECRET@host": "got …@host. Write redis://…@host, or",
     "me:SECRET@10.0.0.5:6379": "got …@10.0.0.5:6379. Write redis://…@10.0.0.5:6379, or",
   };
   for (const [address, hint] of Object.entries(cases)) {
@@ -43,4 +47,10 @@ it("takes a host and a port for a forgotten scheme, and makes no file of that na
   const opened = await openStore("./localhost:6379", { cwd: place.path, kinds });
   await opened.close();
   expect(existsSync(join(place.path, "localhost:6379"))).toBe(true);
+});
+
+it("says of a folder that it is one", async () => {
+  using place = new Place();
+  const opening = openStore(".", { cwd: place.path, kinds: ["sqlite"] });
+  await expect(opening).rejects.toThrow(`${place.path} is a folder; name a file in it`);
 });
