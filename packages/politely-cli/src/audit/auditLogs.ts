@@ -1,9 +1,9 @@
-import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createTraceAudit } from "politely/testing";
 import { UsageError, WorkError } from "../errors.js";
 import type { ExitCode, Io } from "../io.js";
+import { fileId, keepRead } from "../keepRead.js";
 import { findPolicy } from "../policy/policyFile.js";
 import { whyNot } from "../policy/readText.js";
 import { safeText } from "../view/width.js";
@@ -31,7 +31,11 @@ export interface AuditLogsOptions extends ReadOptions {
  */
 export async function auditLogs(paths: readonly string[], options: AuditLogsOptions, io: Io): Promise<ExitCode> {
   const { path: policyPath, policy } = await findPolicy(options.policy, io.cwd);
-  if (options.receipt !== undefined) checkReceipt(options.receipt, [policyPath, ...paths], io.cwd);
+  if (options.receipt !== undefined) {
+    const read = [policyPath, ...paths, ...paths.map((path) => join(path, "index.jsonl"))];
+    keepRead({ option: "--receipt", path: options.receipt }, read, io.cwd);
+  }
+  checkTwice(paths, io.cwd);
   const audit = createTraceAudit(policy, options.slackMs === undefined ? {} : { slackMs: options.slackMs });
   const logs: LogTally[] = [];
   for (const path of paths) logs.push(await readLog(path, io, audit, options));
@@ -53,20 +57,15 @@ export async function auditLogs(paths: readonly string[], options: AuditLogsOpti
   return isKept ? 0 : 1;
 }
 
-/** A receipt is not written over what is judged, nor over what it is judged by. */
-function checkReceipt(receipt: string, read: readonly (string | undefined)[], cwd: string): void {
-  const files = read.flatMap((path) => (path === undefined ? [] : [path, join(path, "index.jsonl")]));
-  const isRead = files.some((path) => isSameFile(resolve(cwd, path), resolve(cwd, receipt)));
-  if (isRead) throw new UsageError(`--receipt ${receipt} would replace a file that is read; name another one.`);
-}
-
-function isSameFile(one: string, other: string): boolean {
-  if (one === other) return true;
-  try {
-    const [first, second] = [statSync(one), statSync(other)];
-    return first.dev === second.dev && first.ino === second.ino;
-  } catch {
-    return false;
+/** Each request of a log that is read twice would break the limits by itself. */
+function checkTwice(paths: readonly string[], cwd: string): void {
+  const seen = new Map<string, string>();
+  for (const path of paths) {
+    // A folder stands for the index in it.
+    const id = fileId(resolve(cwd, path, "index.jsonl")) ?? fileId(resolve(cwd, path));
+    const first = id === undefined ? undefined : seen.get(id);
+    if (first !== undefined) throw new UsageError(`${path} is the same log as ${first}; name it once`);
+    if (id !== undefined) seen.set(id, path);
   }
 }
 

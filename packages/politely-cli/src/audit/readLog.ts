@@ -44,6 +44,8 @@ export interface LogTally {
 
 const maxBrokenNamed = 5;
 const maxLinesToDetect = 20;
+/** How a gzip file begins, read as text. */
+const PACKED = "\u001f\ufffd";
 
 /**
  * Adds every request of a log to an audit. Lines that cannot be read are counted.
@@ -143,6 +145,9 @@ class LogReader {
   /** No line says by itself what this is: JSON over several lines is a HAR file, if anything. */
   #guess(): LogFormat {
     if (this.#held[0].text.trimStart().startsWith("{")) return "har";
+    if (this.#held[0].text.startsWith(PACKED)) {
+      throw new WorkError(`${this.#source} is compressed; unpack it first: zcat ${this.#source} | politely audit -`);
+    }
     const start = JSON.stringify(this.#held[0].text.slice(0, 60));
     throw new WorkError(
       `${this.#source} is neither an index, JSON Lines, HAR nor an access log in the combined format; line ${this.#held[0].number} begins ${start}. Say which with --format`,

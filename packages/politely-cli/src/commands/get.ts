@@ -82,6 +82,7 @@ function readFlags(args: readonly string[], flags: GetFlags): Omit<GetOptions, "
   if (!/^[\w.-]{1,100}$/.test(list)) {
     throw new UsageError(`--list takes 1 to 100 letters, digits, -, _ or .; got "${list}"`);
   }
+  if (out === "") throw new UsageError('--out takes the name of a folder; got "". This one is a dot: --out .');
   return {
     args,
     out,

@@ -11,6 +11,8 @@ const AHEAD_FAST = 16;
 const FAST_MS = 50;
 /** While there are other hosts, one has at most so many times as many requests under way as there are places left. So a single one leaves an eighth of them. */
 const SHARE = 7;
+/** So many URLs, of all hosts together, may be at hosts that redirects lead to without counting as begun. Each was asked for in vain when the run is stopped meanwhile. */
+const MAX_AWAY = 256;
 const FIRST_CHUNK = 4;
 const MAX_CHUNK = 512;
 /** A piece that is used up sooner than this was too small; one that lasts longer than ten times this too large. */
@@ -27,11 +29,13 @@ export interface Lane {
   waiting: number;
   /** Begun, and not ended. */
   open: number;
+  /** Of these, those that go on at another host: its limits are none of this one's business. */
+  away: number;
   /** Requests for these under way. */
   inFlight: number;
   /** Ended, with an answer that did not ask to be left alone. */
   calm: number;
-  /** So many may be open: fewer after answers of "too many requests", and slowly more again after others. From 1 to the concurrency. */
+  /** So many may be open here: fewer after answers of "too many requests", and slowly more again after others. From 1 to the concurrency. */
   most: number;
 }
 
@@ -59,7 +63,7 @@ export interface FeederOptions {
  *
  * Every host has a lane of its own, with two URLs waiting in the limiter (16 while it starts them at once) and a few more taken from the list; all others
  * stay in the queue. So a host that is slow or told to wait holds two requests, and never those of another host. One whose answers drag on
- * leaves places to the others. At most 10,000 hosts have lanes at a time.
+ * leaves places to the others, and has no more than its share while it has not answered at all. At most 10,000 hosts have lanes at a time.
  */
 export class Feeder {
   readonly lanes = new Map<string, Lane>();
@@ -67,6 +71,7 @@ export class Feeder {
   /** Lanes that could begin more and leave places to others, the longest first. */
   readonly #modest = new Set<Lane>();
   #inFlight = 0;
+  #away = 0;
   #cursor = "";
   /** When the keys were last walked through. */
   #endedMs = Number.NEGATIVE_INFINITY;
@@ -123,6 +128,21 @@ export class Feeder {
     this.#fillModest();
   }
 
+  /** A URL of this lane goes on at another host. False when too many do: then it counts as one of this host still. */
+  leaves(lane: Lane): boolean {
+    if (this.#away >= MAX_AWAY) return false;
+    this.#away += 1;
+    lane.away += 1;
+    this.#fill(lane);
+    return true;
+  }
+
+  /** One that went on at another host is back, to end or to be begun once more. */
+  returns(lane: Lane): void {
+    this.#away -= 1;
+    lane.away -= 1;
+  }
+
   /** A URL of this lane has ended. */
   ended(lane: Lane): void {
     lane.open -= 1;
@@ -170,6 +190,7 @@ export class Feeder {
           buffer: [],
           waiting: 0,
           open: 0,
+          away: 0,
           inFlight: 0,
           calm: 0,
           most: this.options.concurrency,
@@ -187,7 +208,7 @@ export class Feeder {
     if (chunk.isFilling) return;
     chunk.isFilling = true;
     const ahead = (): number => (this.options.hasDeadlines === true ? 1 : chunk.isFast ? AHEAD_FAST : AHEAD_SLOW);
-    const canBegin = (): boolean => !this.#isStopped && !this.#isHeld && lane.open < Math.floor(lane.most);
+    const canBegin = (): boolean => !this.#isStopped && !this.#isHeld && lane.open - lane.away < Math.floor(lane.most);
     while (lane.buffer.length > 0 && lane.waiting < ahead() && canBegin()) {
       if (!this.#hasRoom(lane)) {
         this.#modest.add(lane);
@@ -205,12 +226,16 @@ export class Feeder {
     else if (lane.open === 0 && lane.buffer.length === 0) this.#drop(lane);
   }
 
-  /** Whether a lane may begin one more and leave places to others. One that has nothing under way always may: it waits for its turn like all others. */
-  #hasRoom(lane: Lane): boolean {
-    const { inFlight, waiting } = lane;
+  /**
+   * Whether a lane may begin one more and leave places to others. One that has nothing under way always may: it waits for its turn like all
+   * others. One that has not answered yet may never do so: it has its share, as if there were one host more, and each answer is worth a place.
+   */
+  #hasRoom({ inFlight, waiting, calm }: Lane): boolean {
+    const { concurrency } = this.options;
     const own = inFlight + waiting;
     if (own === 0 || this.lanes.size === 1) return true;
-    return own < SHARE * (this.options.concurrency - this.#inFlight - waiting);
+    if (own >= concurrency / (this.lanes.size + 1) + calm) return false;
+    return own < SHARE * (concurrency - this.#inFlight - waiting);
   }
 
   /** A place is free, or there are fewer hosts: one of those who left places to others may go on. */

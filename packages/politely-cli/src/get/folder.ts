@@ -6,7 +6,7 @@ import { BodyFiles } from "./bodyFiles.js";
 import { IndexFile } from "./indexFile.js";
 import { Journal } from "./journal.js";
 import { makeFolder } from "./makeFolder.js";
-import { closeExclusive, isBusy, openSqlite, type SqliteDatabase } from "./sqlite.js";
+import { closeExclusive, isBusy, isDamaged, openSqlite, type SqliteDatabase } from "./sqlite.js";
 
 /** The folder of a run, opened. Nobody else has it open. */
 export interface Folder {
@@ -45,7 +45,7 @@ export function openFolder(path: string): Folder {
     };
   } catch (error) {
     closeExclusive(database);
-    throw unusable(path, error);
+    throw unusable(path, error, "journal.db");
   }
 }
 
@@ -58,7 +58,7 @@ function openJournal(path: string): SqliteDatabase {
     if (isBusy(error)) {
       throw new WorkError(`another politely works in ${path} now. Wait for it, or name another folder with --out.`);
     }
-    throw unusable(path, error);
+    throw unusable(path, error, "journal.db");
   }
 }
 
@@ -68,8 +68,16 @@ function tryToWrite(path: string): void {
   for (const name of ["journal.db", "limits.db", "index.jsonl"]) closeSync(openSync(join(path, name), "a"));
 }
 
-/** What to throw when something in the folder cannot be opened. */
-export function unusable(path: string, error: unknown): UsageError {
+/** What becomes of a folder without one of its files. */
+const WITHOUT = {
+  "journal.db": "the same command then goes on by index.jsonl",
+  "limits.db": "what the limits remember is lost then, and nothing else",
+} as const;
+
+/** What to throw when something in the folder cannot be opened; when it is a database that is damaged, that is `name`. */
+export function unusable(path: string, error: unknown, name: keyof typeof WITHOUT): UsageError {
   const problem = error instanceof Error ? error.message : String(error);
+  if (isDamaged(error))
+    return new UsageError(`${join(path, name)} is damaged: ${problem}. Remove it: ${WITHOUT[name]}.`);
   return new UsageError(`the folder ${path} cannot be used: ${problem}. Name another one with --out.`);
 }

@@ -34,22 +34,40 @@ export class IndexFile {
 
   /** The lines from one offset to another, or to the end, some at a time. What is not one of our lines is skipped. */
   *lines(offset: number, until: number = this.#bytes): Iterable<readonly IndexLine[]> {
-    const piece = Buffer.alloc(PIECE_BYTES);
-    let rest: Buffer = Buffer.alloc(0);
-    for (let at = offset; at < until; ) {
-      const count = readSync(this.#file, piece, 0, Math.min(PIECE_BYTES, until - at), at);
-      if (count === 0) return;
-      at += count;
-      const bytes = Buffer.concat([rest, piece.subarray(0, count)]);
-      const end = bytes.lastIndexOf(LINE_END) + 1;
-      rest = bytes.subarray(end);
-      const lines = bytes.toString("utf8", 0, end).split("\n");
-      yield lines.flatMap((line) => readLine(line));
+    for (const span of this.#spans(offset, until)) yield this.#read(span);
+  }
+
+  /** The last line of each URL from an offset on, some at a time, those at the end first. A URL may come again: what came first holds. */
+  *lastLines(offset: number): Iterable<readonly IndexLine[]> {
+    for (const span of [...this.#spans(offset, this.#bytes)].reverse()) {
+      yield [...new Map(this.#read(span).map((line) => [line.url, line])).values()];
     }
   }
 
   close(): void {
     closeSync(this.#file);
+  }
+
+  /** Cuts what lies between two offsets into pieces that end with a line. */
+  *#spans(offset: number, until: number): Iterable<Span> {
+    const piece = Buffer.alloc(PIECE_BYTES);
+    let from = offset;
+    for (let at = offset; at < until; ) {
+      const count = readSync(this.#file, piece, 0, Math.min(PIECE_BYTES, until - at), at);
+      if (count === 0) return;
+      const end = piece.subarray(0, count).lastIndexOf(LINE_END) + 1;
+      const to = at + end;
+      at += count;
+      if (end === 0) continue;
+      yield { from, to };
+      from = to;
+    }
+  }
+
+  #read({ from, to }: Span): readonly IndexLine[] {
+    const bytes = Buffer.alloc(to - from);
+    readSync(this.#file, bytes, 0, bytes.length, from);
+    return bytes.toString("utf8").split("\n").flatMap(readLine);
   }
 
   /** Cuts off what stands behind the last line end. Returns the length. */
@@ -70,6 +88,12 @@ export class IndexFile {
     if (size > 0) ftruncateSync(this.#file, 0);
     return 0;
   }
+}
+
+/** A piece of the file, in bytes. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
 }
 
 function readLine(line: string): readonly IndexLine[] {

@@ -52,6 +52,7 @@ export type Outcome = "fetched" | "unchanged" | "refused" | "failed";
 /** Headers of an answer that the index keeps. */
 export const keptHeaders = [
   "content-type",
+  "content-encoding",
   "etag",
   "last-modified",
   "retry-after",

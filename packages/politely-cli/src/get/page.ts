@@ -5,10 +5,12 @@ import { type EarlierStart, type IndexLine, keptHeaders, type Outcome } from "./
 import type { KnownPage } from "./journal.js";
 import type { PageAnswer } from "./pageHandler.js";
 import { isThrottled } from "./throttled.js";
+import { isPart } from "./verdict.js";
 
 /** Enough for 100 repetitions with nine redirects each. */
 const MAX_EARLIER = 1_000;
 const NO_CONDITIONS = {};
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
 /** One request for a page. */
 export interface PageStart {
@@ -31,6 +33,8 @@ export class Page {
   status: number | undefined = undefined;
   /** Whether its last answer asked to be left alone. */
   isThrottled = false;
+  /** Whether it goes on at another host than its own. */
+  isAway = false;
   #saving: Promise<SavedBody> | undefined = undefined;
   #saved: SavedBody | undefined = undefined;
   #headers: IncomingHttpHeaders = {};
@@ -58,6 +62,18 @@ export class Page {
   /** Whether its last answer says that it is what it was, and was asked for that. */
   get isUnchanged(): boolean {
     return this.status === 304 && Object.keys(this.conditionsAt(this.lastUrl)).length > 0;
+  }
+
+  /** Whether its last answer had a part of it only. */
+  get isPart(): boolean {
+    return this.status !== undefined && isPart(this.status, this.#headers["content-range"]);
+  }
+
+  /** Where its last answer redirects to; undefined when that is nowhere. */
+  get redirectsTo(): string | undefined {
+    const location = textOf(this.#headers.location);
+    if (location === undefined || !REDIRECTS.includes(this.status ?? 0)) return undefined;
+    return URL.canParse(location, this.lastUrl) ? new URL(location, this.lastUrl).href : undefined;
   }
 
   /** Headers for a request that goes to `url`: what came from there before is wanted only if it has changed. What a redirect leads to now may be another page. */

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "undici/types/header.js";
 import { bytesText } from "../view/amounts.js";
 import type { BodyFiles, SavedBody } from "./bodyFiles.js";
 import type { LargeFile } from "./largeFile.js";
-import { tooLarge, tooSlow } from "./verdict.js";
+import { isPart, tooLarge, tooSlow } from "./verdict.js";
 
 /** Bodies up to this size are held in memory and written in one go. */
 const SMALL_BYTES = 65_536;
@@ -44,7 +44,7 @@ export interface PageEnd {
 /**
  * Receives one answer from undici, without a stream in between: that takes half the time for a small page.
  *
- * The body of a 2xx goes to disk: a small one when it is complete, a larger one while it arrives, with at most 256 KiB in memory. Other bodies
+ * The body of a 2xx goes to disk unless it is a part: a small one when it is complete, a larger one while it arrives, with at most 256 KiB in memory. Other bodies
  * are read and dropped; one that is longer than 128 KiB is broken off. The answer is given at the last byte; one that holds its host at the
  * headers, so that the host is held from then on, with a `rest` that tells when its place is free.
  */
@@ -80,7 +80,7 @@ export class PageHandler implements Dispatcher.DispatchHandler {
     this.#status = status;
     this.#headers = headers;
     this.#startPace();
-    this.#isKept = status < 300;
+    this.#isKept = status < 300 && !isPart(status, headers["content-range"]);
     const { maxBytes, isHolding } = this.rules;
     if (this.#isKept) {
       if (Number(headers["content-length"]) > maxBytes) controller.abort(this.#tooLarge());

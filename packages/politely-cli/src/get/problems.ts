@@ -38,6 +38,7 @@ export class Problems {
     });
     const shownCount = reasons.reduce((sum, { count }) => sum + count, 0);
     const more = failed > shownCount && shownCount > 0 ? ", …" : "";
-    return `${countText(failed)} of ${countText(total)} were not fetched${shown.length === 0 ? "" : `: ${shown.join(", ")}${more}`}`;
+    const count = `${countText(failed)} of ${countText(total)} ${failed === 1 ? "was" : "were"}`;
+    return `${count} not fetched${shown.length === 0 ? "" : `: ${shown.join(", ")}${more}`}`;
   }
 }

@@ -90,7 +90,10 @@ export class Recorder {
   }
 }
 
-/** Tells the list what the index says and the list does not know: a process was killed between the two. Returns how many lines that were. */
+/**
+ * Tells the list what the index says and the list does not know: a process was killed between the two, or the journal is lost. The last
+ * line of a URL holds. Returns how many lines that were.
+ */
 export async function reconcile(options: Pick<RecorderOptions, "index" | "journal" | "queue">): Promise<number> {
   const { index, journal, queue } = options;
   const from = journal.indexBytes <= index.bytes ? journal.indexBytes : 0;
@@ -98,9 +101,10 @@ export async function reconcile(options: Pick<RecorderOptions, "index" | "journa
   let count = 0;
   for (const lines of index.lines(from)) {
     count += lines.length;
-    await queue.finish(lines.map(finishedOf));
     journal.commit(from, lines.flatMap(pageOf));
   }
+  // From the end, since the list keeps what it hears first of a URL.
+  for (const lines of index.lastLines(from)) await queue.finish(lines.map(finishedOf));
   journal.commit(index.bytes, []);
   return count;
 }

@@ -12,7 +12,7 @@ import { type GetOptions, policyOf } from "./getOptions.js";
 import { Keys } from "./keys.js";
 import type { GetObserver, GetSummary } from "./observer.js";
 import { sqliteQueue } from "./queue/sqliteQueue.js";
-import type { QueueCounts, UrlQueue } from "./queue/urlQueue.js";
+import type { UrlQueue } from "./queue/urlQueue.js";
 import { reconcile } from "./recorder.js";
 import { addAll, restoreList } from "./restore.js";
 import { openShare, type Shared } from "./share.js";
@@ -94,18 +94,16 @@ async function begin(folder: Folder, queue: UrlQueue, task: Task): Promise<void>
     if (isShared) await queue.renew();
     await addAll(queue, { list, keys, interrupted });
     const found = await reconcile({ index, journal, queue });
-    if (found > 0) observer.log(`${found} finished URLs of a run that was broken off are taken over from the index`);
-    const before = await queue.counts();
+    if (found > 0) observer.log(`lines of the index that the journal lacks are taken over: ${countText(found)}`);
     const isAgain = await queue.begin({ again: isRefresh ? true : isShared ? false : "if-finished" });
-    if (isAgain) observer.log(`${fetchedText(before)} fetched before: asking again, for what has changed`);
+    const what = isRefresh
+      ? "what is finished is asked for again, too"
+      : "nothing is left: the whole list is asked for again";
+    if (isAgain) observer.log(`${what}, for what has changed`);
   }
   const { total } = await queue.counts();
   const memory = { list, keys, interrupted, index, fromBytes: index.bytes, total, isRefresh };
   queue.onReturn?.({ restore: (direct) => restoreList(direct, memory), graceMs });
-}
-
-function fetchedText({ total, fetched }: QueueCounts): string {
-  return fetched === total ? "everything was" : `${countText(fetched)} of ${countText(total)} were`;
 }
 
 /** The list and the store of the limits: those of the folder, or those that are shared. */
@@ -132,7 +130,7 @@ function openLimits(path: string): Pick<Shared, "store" | "close"> {
       },
     };
   } catch (error) {
-    throw unusable(path, error);
+    throw unusable(path, error, "limits.db");
   }
 }
 

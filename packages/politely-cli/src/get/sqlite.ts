@@ -64,6 +64,11 @@ export function isBusy(error: unknown): boolean {
   return typeof message === "string" && /database (table )?is locked/i.test(message);
 }
 
+/** Whether SQLite says that the file is broken, or was never one of its own. */
+export function isDamaged(error: unknown): boolean {
+  return error instanceof Error && /file is not a database|database disk image is malformed/.test(error.message);
+}
+
 /** Runs `work` in a transaction. It must not wait for anything. Nothing has changed when it throws. */
 export function inTransaction<Result>(database: SqliteDatabase, work: () => Result): Result {
   // IMMEDIATE takes the lock before the first read, so that two processes never both see the old state.

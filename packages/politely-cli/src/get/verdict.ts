@@ -22,14 +22,24 @@ export interface AnswerFacts {
   readonly isUnchanged: boolean;
   /** It asks to be left alone. */
   readonly isThrottled: boolean;
+  /** Its body is a part of the page, which nobody asked for. */
+  readonly isPart: boolean;
 }
 
 /** What an answer means for the list. */
-export function verdictOfStatus(status: number, { isUnchanged, isThrottled }: AnswerFacts): Verdict {
+export function verdictOfStatus(status: number, { isUnchanged, isThrottled, isPart }: AnswerFacts): Verdict {
+  if (isPart) return { outcome: "refused", error: `status ${status}, a part of the page only` };
   if (status >= 200 && status < 300) return { outcome: "fetched" };
   if (isUnchanged) return { outcome: "unchanged" };
   const isPassing = isThrottled || PASSING.includes(status) || (status >= 500 && status !== 501 && status !== 505);
   return { outcome: isPassing ? "failed" : "refused", error: `status ${status}` };
+}
+
+/** Whether an answer carries a part of the page: a 206, unless its part is the whole. */
+export function isPart(status: number, contentRange: string | string[] | undefined): boolean {
+  if (status !== 206) return false;
+  const [, last, size] = /^bytes 0-(\d+)\/(\d+)$/i.exec(String(contentRange)) ?? [];
+  return last === undefined || Number(last) + 1 !== Number(size);
 }
 
 /** What a failure means for the list. Robots.txt that forbids a URL is an answer for good; one that could not be had is not. */

@@ -182,6 +182,8 @@ export class Worker {
     const page = this.#pageOf(url, lane);
     const verdict = await this.#ask(page);
     if (page.isWaiting) lane.waiting -= 1;
+    if (page.isAway) this.#feeder.returns(lane);
+    page.isAway = false;
     if (verdict !== undefined && this.#isBegunAgain(page, lane)) {
       page.repeats += 1;
       page.isWaiting = true;
@@ -293,6 +295,17 @@ export class Worker {
     if (lane === undefined) return;
     if (page.status !== undefined) this.#feeder.answered(lane, page.isThrottled);
     this.#feeder.sent(lane);
+    const next = page.redirectsTo;
+    if (!page.isAway && next !== undefined) page.isAway = this.#isElsewhere(next, lane) && this.#feeder.leaves(lane);
+  }
+
+  #isElsewhere(url: string, { key }: Lane): boolean {
+    try {
+      return this.parts.keys.keyOf(url) !== key;
+    } catch {
+      // The limiter says what is wrong with it, and where it was read.
+      return false;
+    }
   }
 
   #written(lines: readonly IndexLine[]): void {

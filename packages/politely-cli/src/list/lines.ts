@@ -54,7 +54,19 @@ function* decoded(bytes: Uint8Array, isFirst: boolean): Iterable<readonly string
     from = end + 1;
   }
   if (good.length > 0) yield good;
-  throw new LineError("is not text in UTF-8. Convert the list first: iconv -f LATIN1 -t UTF-8.");
+  throw new LineError(isFirst ? wrongStart(bytes) : wrongText("LATIN1"));
+}
+
+/** What to do about a list that is no UTF-8, by its first bytes. */
+function wrongStart(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  if (first === 0x1f && second === 0x8b) return "is compressed. Unpack the list first: zcat.";
+  const isWide = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  return wrongText(isWide ? "UTF-16" : "LATIN1");
+}
+
+function wrongText(encoding: string): string {
+  return `is not text in UTF-8. Convert the list first: iconv -f ${encoding} -t UTF-8.`;
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

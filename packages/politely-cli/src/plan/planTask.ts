@@ -1,6 +1,7 @@
 import type { Duration, Limits, PolicyInput } from "politely";
 import { durationMs } from "../policy/rateParts.js";
 import { type Assumptions, type Curve, NONE, planAlone } from "./alone.js";
+import { Parties } from "./parties.js";
 import { peakInFlight } from "./peakInFlight.js";
 import type { Binding, HostPlan, PlanOptions, PlanProgress } from "./plan.js";
 import { EXEMPT, type HostRule, Rules } from "./rules.js";
@@ -21,27 +22,23 @@ export class PlanTask {
   readonly requests: number;
   /** Whether the shared budget held somebody back, so that every start had to be played through. */
   isPlayed = false;
-  readonly #book: Rules;
+  readonly #parties: Parties;
   readonly #curves = new Map<string, Curve>();
   readonly #names = new Map<Limits, string>();
   #planned = 0;
   #toPlan = 0;
 
   constructor(
-    readonly counts: ReadonlyMap<string, number>,
+    counts: ReadonlyMap<string, number>,
     policy: PolicyInput,
     { latency = 200, concurrency, wallMs = Date.now() }: PlanOptions,
   ) {
     this.assumed = { latencyMs: checkLatency(latency), wallMs };
-    this.#book = new Rules(policy);
-    this.rules = new Map([...counts.keys()].map((key) => [key, this.#book.of(key)]));
-    this.shared = withConcurrency(this.#book.global, concurrency);
+    const book = new Rules(policy);
+    this.rules = new Map([...counts.keys()].map((key) => [key, book.of(key)]));
+    this.#parties = new Parties(counts, this.rules);
+    this.shared = withConcurrency(book.global, concurrency);
     this.requests = [...counts].reduce((sum, [key, count]) => sum + checkCount(key, count), 0);
-  }
-
-  /** The rule of any key. */
-  ruleOf(key: string): HostRule {
-    return this.#book.of(key);
   }
 
   /** Plans all hosts under these rules, the slowest first. */
@@ -49,14 +46,16 @@ export class PlanTask {
     rules: ReadonlyMap<string, HostRule>,
     shared: Limits | undefined,
   ): Generator<PlanProgress, readonly HostPlan[]> {
-    const keys = [...this.counts.keys()].filter((key) => this.#count(key) > 0);
+    const keys = [...this.#parties.counts.keys()].filter((key) => this.#count(key) > 0);
+    const all = this.#parties.rules(rules);
     let plans: HostPlan[] | undefined;
-    if (shared === undefined || isOnlyPlaces(shared)) plans = yield* this.#apart(keys, rules);
+    if (shared === undefined || isOnlyPlaces(shared)) plans = yield* this.#apart(keys, all);
     // Places that are never all taken hold nobody back: then hosts do as they would alone.
     if (shared !== undefined && !(plans !== undefined && this.#fits(plans, shared))) {
-      plans = yield* this.#together(keys, rules, shared);
+      plans = yield* this.#together(keys, all, shared);
     }
-    return (plans ?? []).sort((a, b) => b.endsAtMs - a.endsAtMs || (a.key < b.key ? -1 : 1));
+    const split = this.#parties.split(plans ?? [], this.assumed.latencyMs);
+    return split.toSorted((a, b) => b.endsAtMs - a.endsAtMs || (a.key < b.key ? -1 : 1));
   }
 
   #fits(plans: readonly HostPlan[], { concurrency = 0 }: Limits): boolean {
@@ -66,7 +65,7 @@ export class PlanTask {
   }
 
   #count(key: string): number {
-    return this.counts.get(key) ?? 0;
+    return this.#parties.counts.get(key) ?? 0;
   }
 
   #most(keys: readonly string[]): number {

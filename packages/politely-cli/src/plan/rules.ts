@@ -8,6 +8,8 @@ export interface HostRule {
   readonly origin: string;
   /** Undefined: none at all, `global` included. */
   readonly limits: Limits | undefined;
+  /** The budget that all hosts of its site have together, beside what each may do: the same limits. */
+  readonly together?: string;
 }
 
 const UNNAMED: Limits = { rate: "1/s" };
@@ -38,7 +40,8 @@ export class Rules {
     if (origin === `presets.${collector.id}`) return this.#ofCollector(key);
     let rule = this.#rules.get(origin);
     if (rule === undefined) {
-      rule = origin === OFF.origin ? OFF : { origin, limits: pacing(this.#limitsOf(origin)) };
+      rule =
+        origin === OFF.origin ? OFF : { origin, limits: pacing(this.#limitsOf(origin)), ...this.#together(origin) };
       this.#rules.set(origin, rule);
     }
     return rule;
@@ -64,6 +67,15 @@ export class Rules {
     if (entry !== undefined) return entry;
     const preset = origin.startsWith("presets.") ? findPreset(origin.slice("presets.".length)) : undefined;
     return preset?.limits ?? this.policy.default ?? UNNAMED;
+  }
+
+  /** A budget that the policy replaces is another one, and left aside like all scopes. */
+  #together(origin: string): Pick<HostRule, "together"> {
+    if (!origin.startsWith("presets.")) return {};
+    const id = origin.slice("presets.".length);
+    const together = `preset:${id}`;
+    const isReplaced = this.policy.scopes?.[together] !== undefined;
+    return findPreset(id)?.countsTogether === true && !isReplaced ? { together } : {};
   }
 
   /** The collector is a whole policy under one name, so its own entries tell its hosts apart. */

@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Duration, PolicyInput } from "politely";
 import { UsageError, WorkError } from "../errors.js";
 import type { Io } from "../io.js";
+import { keepRead } from "../keepRead.js";
 import { readUrls } from "../list/urlList.js";
 import { findPolicy } from "../policy/policyFile.js";
 import { countText } from "../words.js";
@@ -37,7 +38,11 @@ export interface PlanRequest {
 export async function runPlan(request: PlanRequest, io: Io): Promise<void> {
   const { wallMs = Date.now(), concurrency, latency } = request;
   if (request.sources.length === 0) throw new UsageError(`plan needs URLs: ${NEEDS}`);
-  const { policy } = await findPolicy(request.policy, io.cwd);
+  const { policy, path } = await findPolicy(request.policy, io.cwd);
+  for (const name of ["svg", "html"] as const) {
+    const written = request[name];
+    if (written !== undefined) keepRead({ option: `--${name}`, path: written }, [path, ...request.sources], io.cwd);
+  }
   const progress = new ProgressLine(io);
   let listed: UrlCounts;
   let plan: Plan;

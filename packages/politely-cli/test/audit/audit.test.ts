@@ -1,5 +1,6 @@
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { Receipt } from "../../src/audit/receipt.js";
 import { folderWith } from "../policy/captured.js";
@@ -156,7 +157,7 @@ Not kept to p.json: 2 of 3 hosts; 5 requests; 1 line could not be read.
     expect(receipt.policy).toMatch(/^sha256:[0-9a-f]{64}$/);
   });
 
-  it.each<[string, readonly string[], Readonly<Record<string, string>>, number, RegExp]>([
+  it.each<[string, readonly string[], Readonly<Record<string, string | Uint8Array>>, number, RegExp]>([
     ["a missing file", ["none.log"], {}, 2, /^politely: none\.log cannot be read: there is no such file\n$/],
     ["no file", [], {}, 2, /missing required argument 'log'/],
     [
@@ -176,6 +177,20 @@ Not kept to p.json: 2 of 3 hosts; 5 requests; 1 line could not be read.
       /--slack takes a duration from 0 to 1h, such as 5ms, 1s or 2min; got "soon"/,
     ],
     ["stdin twice", ["-", "-"], {}, 2, /stdin \(-\) can be read once only/],
+    [
+      "a log that is named twice",
+      ["x.jsonl", "./x.jsonl"],
+      { "x.jsonl": crawl },
+      2,
+      /^politely: \.\/x\.jsonl is the same log as x\.jsonl; name it once\n$/,
+    ],
+    [
+      "a log that is compressed",
+      ["x.log.gz"],
+      { "x.log.gz": gzipSync(crawl) },
+      1,
+      /^politely: x\.log\.gz is compressed; unpack it first: zcat x\.log\.gz \| politely audit -\n$/,
+    ],
     [
       "an access log without a host",
       ["x.log"],

@@ -6,7 +6,7 @@ import { type Ended, folderWith } from "../policy/captured.js";
 /** What a run is given beside its arguments. */
 export interface Setup {
   /** Files of the folder it runs in. `p.json` is the policy of all runs that say no other. */
-  readonly files?: Readonly<Record<string, string>>;
+  readonly files?: Readonly<Record<string, string | Uint8Array>>;
   readonly stdin?: readonly string[];
   /** A folder that exists already. Default: a new one. */
   readonly cwd?: string;

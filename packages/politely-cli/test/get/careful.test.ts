@@ -1,5 +1,6 @@
-import { rmSync, truncateSync } from "node:fs";
+import { readFileSync, rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";
 import { filePath } from "../../src/get/filePath.js";
 import { Place, run } from "./place.js";
@@ -38,7 +39,7 @@ it("says how many were finished before, and how to ask for those", async () => {
   expect((await run(place, urls, { ...options, isRefresh: true })).summary).toMatchObject({ finishedBefore: 0 });
 });
 
-it("says that everything was fetched before only when it was", async () => {
+it("says why it asks again, in words that are true of this list", async () => {
   using place = new Place();
   await using site = await startSite({
     answer(request, response) {
@@ -48,12 +49,46 @@ it("says that everything was fetched before only when it was", async () => {
   });
   const urls = pages(site, 3);
   await run(place, urls);
-  expect((await run(place, urls)).lines).toEqual(["2 of 3 were fetched before: asking again, for what has changed"]);
-  const one = urls.slice(1);
-  await run(place, one, { out: "other" });
-  expect((await run(place, one, { out: "other" })).lines).toEqual([
-    "everything was fetched before: asking again, for what has changed",
+  const again = "nothing is left: the whole list is asked for again, for what has changed";
+  expect((await run(place, urls)).lines).toEqual([again]);
+  rmSync(join(place.path, "out/journal.db"));
+  expect((await run(place, urls.slice(1))).lines).toEqual([
+    "lines of the index that the journal lacks are taken over: 6",
+    again,
   ]);
+  expect((await run(place, [...urls, `${site.origin}/new`], { isRefresh: true })).lines).toEqual([
+    "what is finished is asked for again, too, for what has changed",
+  ]);
+});
+
+it("writes a body as it is sent, and says how it is compressed where a site does so unasked", async () => {
+  using place = new Place();
+  const sent = gzipSync("page");
+  await using site = await startSite({
+    answer: (_, response) => Boolean(response.writeHead(200, { "content-encoding": "gzip" }).end(sent)),
+  });
+  await run(place, pages(site, 1));
+  const [{ headers, file = "", bytes }] = place.index();
+  expect({ headers, bytes }).toMatchObject({ headers: { "content-encoding": "gzip" }, bytes: sent.length });
+  expect(readFileSync(join(place.path, "out", file))).toEqual(sent);
+  expect(site.seen[0].headers["accept-encoding"]).toBeUndefined();
+});
+
+it("takes a part of a page for none, unless the part is the whole", async () => {
+  using place = new Place();
+  const ranges = ["bytes 0-3/9", "bytes 0-3/4", "bytes 4-7/8", "bytes 0-3/*"];
+  await using site = await startSite({
+    answer(request, response) {
+      const range = ranges[Number(/\d/.exec(request.url ?? ""))];
+      response.writeHead(206, range === undefined ? {} : { "content-range": range }).end("part");
+      return true;
+    },
+  });
+  await run(place, pages(site, 5));
+  const lines = place.index().toSorted((one, other) => (one.url < other.url ? -1 : 1));
+  const part = { outcome: "refused", status: 206, error: "status 206, a part of the page only" };
+  expect(lines).toMatchObject([part, { outcome: "fetched", bytes: 4 }, part, part, part]);
+  expect(lines.flatMap(({ file }) => file ?? [])).toHaveLength(1);
 });
 
 it("refuses a redirect that leads to no URL, and says where to", async () => {

@@ -81,7 +81,7 @@ it("counts a 404 as finished, and tries a 500 and a broken connection again on t
   ).toEqual(["failed", "failed", "fetched", "refused"]);
   isMended = true;
   const second = await run(place, urls);
-  expect(second.error?.message).toMatch(/^1 of 4 were not fetched/);
+  expect(second.error?.message).toMatch(/^1 of 4 was not fetched/);
   expect(Object.fromEntries(site.counts())).toEqual({ "/p/0.html": 1, "/p/1.html": 2, "/p/2.html": 2, "/p/3.html": 1 });
 });
 
@@ -112,7 +112,7 @@ it("does not ask for what robots.txt forbids, and says which line does", async (
       request.url === "/robots.txt" && Boolean(response.end("User-agent: *\nDisallow: /p/1\n")),
   });
   const { error } = await run(place, pages(site, 2), { isRobots: true });
-  expect(error?.message).toMatch(/1 of 2 were not fetched: .*robots.txt: line 2, Disallow: \/p\/1/);
+  expect(error?.message).toMatch(/1 of 2 was not fetched: .*robots.txt: line 2, Disallow: \/p\/1/);
   expect(site.seen.map(({ path }) => path)).toEqual(["/p/0.html"]);
 });
 

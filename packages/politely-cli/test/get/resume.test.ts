@@ -1,9 +1,9 @@
-import { appendFileSync } from "node:fs";
+import { appendFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { auditTrace } from "politely/testing";
 import { expect, it } from "vitest";
 import { startGet } from "./child.js";
-import { Place } from "./place.js";
+import { Place, run } from "./place.js";
 import { pages, startSite } from "./site.js";
 
 const perWindow = 250;
@@ -110,4 +110,29 @@ it("writes down starts that keep their gap to the microsecond, also across runs 
   const lines = place.index().map(({ url, startedAtMs = Number.NaN }) => ({ url, startedAtMs }));
   expect(lines).toHaveLength(12);
   expect(auditTrace(lines, policy).keys.flatMap(({ violations }) => violations)).toEqual([]);
+});
+
+it("goes on by the index alone when the journal is lost: the last line of each URL holds", async () => {
+  using place = new Place();
+  let isUp = false;
+  await using site = await startSite({
+    answer(request, response) {
+      const isDown = request.url === (isUp ? "/p/2.html" : "/p/1.html");
+      if (isDown) response.writeHead(500).end();
+      return isDown;
+    },
+  });
+  const urls = pages(site, 4);
+  await run(place, urls, { retry: 0 });
+  isUp = true;
+  // The first is fetched now. A new round has one fail that was fetched before.
+  await run(place, urls, { retry: 0 });
+  const { error } = await run(place, urls, { retry: 0 });
+  expect(error?.message).toContain("/p/2.html (status 500)");
+  const before = site.counts();
+  for (const name of ["journal.db", "limits.db"]) rmSync(join(place.path, "out", name));
+
+  const { summary } = await run(place, urls, { retry: 0 });
+  expect(summary).toMatchObject({ total: 4, fetched: 3, failed: 1, requests: 1, finishedBefore: 3 });
+  expect(site.counts()).toEqual(new Map(before).set("/p/2.html", (before.get("/p/2.html") ?? 0) + 1));
 });

@@ -94,7 +94,7 @@ it("shows hosts, total, cooldown and log lines, stops at Ctrl-C and at the secon
   // Log lines stand above the picture.
   const fourth = open(place, "list.txt --no-robots");
   const again = await fourth.until((now) => lineOf(now, "total") !== "");
-  expect(again[0]).toBe("everything was fetched before: asking again, for what has changed");
+  expect(again[0]).toBe("nothing is left: the whole list is asked for again, for what has changed");
   expect(again.slice(1).every((line) => /^(127\.0\.0\.1|localhost|total) /.test(line))).toBe(true);
   fourth.press("C-c");
   await fourth.until(isOver);

@@ -46,6 +46,22 @@ it("refuses a folder with a file in its way, or in the way of what it keeps", as
   expect(code).toBe(1);
 });
 
+it("names a file of the folder that is damaged, and what becomes of the rest without it", async () => {
+  using place = new Place();
+  mkdirSync(join(place.path, "out"));
+  for (const name of ["journal.db", "limits.db"]) {
+    place.file(`out/${name}`, "this is no database, and never was one. ".repeat(200));
+    const { code, stderr } = await startGet(place.path, ["http://127.0.0.1:1/", "-o", "out"]).ended;
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(
+        `^politely: ${join(place.path, "out", name)} is damaged: file is not a database. Remove it: `,
+      ) as string,
+    });
+    rmSync(join(place.path, "out", name));
+  }
+});
+
 it.runIf(isRoot)("refuses a folder that somebody else may write to only", async () => {
   using place = new Place();
   const nobody = 65_534;

@@ -1,4 +1,5 @@
 import { PassThrough, Readable } from "node:stream";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { UsageError, WorkError } from "../../src/errors.js";
 import { readLines } from "../../src/list/lines.js";
@@ -52,6 +53,18 @@ describe("the text of a list", () => {
       expect((problem as Error).message).toBe(
         "stdin:3: is not text in UTF-8. Convert the list first: iconv -f LATIN1 -t UTF-8.",
       );
+    }
+  });
+
+  it("says of a list that is compressed or UTF-16 what helps there", async () => {
+    for (const [bytes, advice] of [
+      [gzipSync("https://a.org/1\n"), "is compressed. Unpack the list first: zcat"],
+      [
+        Buffer.from("\uFEFFhttps://a.org/1\n", "utf16le"),
+        "is not text in UTF-8. Convert the list first: iconv -f UTF-16 -t UTF-8.",
+      ],
+    ] as const) {
+      await expect(urlsOf(Readable.from([bytes]))).rejects.toThrow(`stdin:1: ${advice}`);
     }
   });
 

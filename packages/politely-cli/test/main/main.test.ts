@@ -23,6 +23,7 @@ describe("the command line", () => {
     [["plan", "a.org", "--speed"], "politely: unknown option '--speed'\n"],
     [["plan", "a.org", "--jsn"], "politely: unknown option '--jsn' (Did you mean --json?)\n"],
     [["pln"], "politely: unknown command 'pln' (Did you mean plan?)\n"],
+    [["get", "a.org", "-o", ""], 'politely: --out takes the name of a folder; got "". This one is a dot: --out .\n'],
     [["audit"], "politely: missing required argument 'log'\n"],
     [["plan", "a.org", "-p"], "politely: option '-p, --policy <FILE>' argument missing\n"],
     [["check", "x", "--migrate", "--json"], "politely: option '--migrate' cannot be used with option '--json'\n"],

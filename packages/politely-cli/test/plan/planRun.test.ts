@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { peakInFlight } from "../../src/plan/peakInFlight.js";
 import { planRun } from "../../src/plan/planRun.js";
+import { playThrough } from "./playThrough.js";
 
 const wallMs = Date.UTC(2026, 0, 15, 12);
 const counts = (record: Record<string, number>): Map<string, number> => new Map(Object.entries(record));
@@ -55,6 +56,27 @@ describe("planRun", () => {
       hosts: { "example.co.uk": { rate: "2/s" } },
     });
     expect(grouped.durationMs).toBe(1_200);
+  });
+
+  it.each([
+    [{ "arxiv.org": 10, "export.arxiv.org": 4, "a.org": 3 }, undefined],
+    [{ "arxiv.org": 3, "export.arxiv.org": 7, "a.org": 9, "b.org": 9 }, { rate: "1/s" as const }],
+    [{ "export.arxiv.org": 5, "a.org": 3 }, { concurrency: 1 }],
+  ])("plans hosts that their site counts as one as the engine starts them: %j, global %j", async (record, global) => {
+    const policy = { presets: ["arxiv"], ...(global === undefined ? {} : { global }) };
+    const played = await playThrough(counts(record), policy, { latencyMs: 200, wallMs });
+    const plan = planRun(counts(record), policy, { wallMs, hasWhatIf: false });
+    const planned = Object.fromEntries(plan.hosts.map(({ key, starts }) => [key, [...starts]]));
+    expect(planned).toEqual(Object.fromEntries(played));
+  });
+
+  it("loosens the budget of all hosts of such a site, and says who is last then", () => {
+    const policy = { presets: ["arxiv"] };
+    const { longPole, durationMs } = planRun(counts({ "arxiv.org": 30, "export.arxiv.org": 30 }), policy, { wallMs });
+    expect(durationMs).toBe(59 * 3_000 + 200);
+    expect(longPole).toMatchObject({ key: "export.arxiv.org", ties: 0, whatIf: { scope: "host" } });
+    // Four in three seconds instead of one, and one at a time of 200 ms.
+    expect(longPole?.whatIf?.durationMs).toBeLessThan(durationMs / 3);
   });
 
   it("takes the default limits for a key that is no host's name", () => {

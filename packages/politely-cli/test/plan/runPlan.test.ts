@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
@@ -95,6 +95,23 @@ describe("politely plan", () => {
     const { code, out, err } = await run(args);
     expect([code, out]).toEqual([2, ""]);
     expect(err).toMatch(message);
+  });
+
+  it.each([
+    ["a list", ["--svg", "./list.txt"], "--svg ./list.txt"],
+    ["a list under another name", ["--html", "link.txt"], "--html link.txt"],
+    ["the policy", ["--html", "politely.json"], "--html politely.json"],
+  ])("never writes a picture over %s that it reads", async (_, args, named) => {
+    writeFileSync(join(folder, "politely.json"), "{}");
+    writeFileSync(join(folder, "list.txt"), "a.org\n");
+    symlinkSync("list.txt", join(folder, "link.txt"));
+    expect(await run(["list.txt", ...args])).toEqual({
+      code: 2,
+      out: "",
+      err: `politely: ${named} would replace a file that is read; name another one.\n`,
+    });
+    expect(readFileSync(join(folder, "list.txt"), "utf8")).toBe("a.org\n");
+    expect(readFileSync(join(folder, "politely.json"), "utf8")).toBe("{}");
   });
 
   it("exits 1 when a file cannot be written, after the plan", async () => {
