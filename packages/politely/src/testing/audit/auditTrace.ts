@@ -136,7 +136,7 @@ class Audit implements TraceAudit {
         return { kind: "intent", key, intent, origin, rule, costName: "intent" };
       });
     }
-    for (const scope of scopes) {
+    for (const scope of host.scopes === undefined ? scopes : new Set([...host.scopes, ...scopes])) {
       add(`scope\n${scope}`, policy.scopeRule(scope), (rule) => {
         return { kind: "scope", key: scope, origin: "scopes", rule, costName: scope };
       });

@@ -122,6 +122,12 @@ describe("auditTrace", () => {
     expect(auditTrace(trace, { default: { minDelay: "1s" } }, { slackMs: 5 }).isClean).toBe(true);
   });
 
+  it("counts the hosts of a site that counts them as one together", () => {
+    const trace = ["arxiv.org", "export.arxiv.org"].map((name, index) => ({ host: name, startedAtMs: 1_500 * index }));
+    const { keys } = auditTrace(trace, { presets: ["arxiv"] });
+    expect(keys.filter(({ isClean }) => !isClean).map(({ key }) => key)).toEqual(["preset:arxiv"]);
+  });
+
   it("counts every key of a request: host, intent, scopes and all together", () => {
     const policy = {
       default: { minDelay: 0 },
