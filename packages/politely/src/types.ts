@@ -106,7 +106,7 @@ export interface Permit extends Disposable {
   release(outcome?: Outcome, options?: ReleaseOptions): void;
   /**
    * Reports the answer while the place is kept: a 429 holds the host as soon as its headers are there, though the body
-   * goes on. Release without an outcome afterwards. Does nothing once released; `"unused"` is for `release` only.
+   * goes on. Release without an outcome afterwards, or with the same answer: it counts once. Does nothing once released; `"unused"` is for `release` only.
    */
   report(outcome: Outcome): void;
 }

@@ -67,7 +67,7 @@ export interface Stats {
   readonly waiting: number;
   /** How long the host is still to be left alone; 0 when it is not. */
   readonly cooldownMs: number;
-  /** Whole and part units in the bucket now; absent without a rate. */
+  /** Whole and part units in the bucket now, 0 while it owes; absent without a rate. */
   readonly tokens?: number;
   /** The first of `windows`. */
   readonly window?: WindowStats;
@@ -105,7 +105,7 @@ export interface FleetStats {
   readonly waiting: number;
   /** How long the host is still to be left alone; 0 when it is not. */
   readonly cooldownMs: number;
-  /** Whole and part units in the bucket now; absent without a rate. */
+  /** Whole and part units in the bucket now, 0 while it owes; absent without a rate. */
   readonly tokens?: number;
   /** The first of `windows`. */
   readonly window?: WindowStats;

@@ -11,6 +11,7 @@ export interface HostName {
 const maxTextLength = 2_048;
 const maxHostLength = 253;
 const maxLabelLength = 63;
+const localAddress = /^(127(\.\d+){3}|0\.0\.0\.0|\[::(1|ffff:(7f[^:]{2}:[^:]+|0:0))?\])$/;
 
 /**
  * Brings a host name into the one form it is compared in.
@@ -94,10 +95,12 @@ export function plainHostEnd(text: string, start: number): number {
   return first >= 48 && first <= 57 ? -1 : index;
 }
 
-/** Tells whether a normalised host is this machine: localhost, its subdomains, 127.0.0.0/8 and ::1. */
+/**
+ * Tells whether a normalised host is this machine: localhost, its subdomains, 127.0.0.0/8, ::1, and the unspecified addresses 0.0.0.0 and ::,
+ * to which nothing leaves it; IPv4 addresses also as IPv6 writes them.
+ */
 export function isLocalhost(host: string): boolean {
-  if (host.startsWith("127.")) return isAddress(host);
-  return host === "localhost" || host === "[::1]" || host.endsWith(".localhost");
+  return host === "localhost" || host.endsWith(".localhost") || localAddress.test(host);
 }
 
 /** Tells whether a normalised host is an IP address. */

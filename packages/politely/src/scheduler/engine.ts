@@ -26,6 +26,7 @@ import {
   EPOCH,
   FLIGHT,
   HAS_COOLDOWN,
+  HAS_GATE,
   IS_IDLE,
   LAST_US,
   OWED,
@@ -296,6 +297,7 @@ export class Engine {
     this.books.granted(slots[0], nowUs, waitedUs);
     for (const slot of slots) {
       if (this.slab.hasFlag(slot, HAS_COOLDOWN)) this.answers.started(slot, key, permit);
+      if (this.slab.hasFlag(slot, HAS_GATE)) this.queue.started(slot);
     }
     const granted = this.counsel === undefined ? permit : this.counsel.started(spec, permit);
     if (this.events.hasListeners) {

@@ -1,9 +1,12 @@
 import { Heap, type Positioned } from "./heap.js";
 import { isLaneBefore, type Lane } from "./lane.js";
-import type { Reservation } from "./reservations.js";
+import { ONE } from "./ledger.js";
+import type { Claim, Reservation } from "./reservations.js";
 
 /** In place of a row, at a gate that is no key but where one lane stands alone. */
 export const NO_ROW = -1;
+
+const NOBODY: Iterable<Gate> = [];
 
 /** A key that lanes need: who waits for it, and when the first of them may go on. */
 export class Gate implements Positioned {
@@ -21,10 +24,45 @@ export class Gate implements Positioned {
   reservations: Heap<Reservation> | undefined = undefined;
   /** The first of them: the lane that nobody of lower order may pass here. */
   reservedFor: Lane | undefined = undefined;
+  /** Claims that reserve nothing since this key lets their lane go last, and that is nobody's turn to end; undefined while there never was one. */
+  held: Set<Claim> | undefined = undefined;
+  /** Gates whose first lane keeps lighter ones waiting and needs this key, too: what happens here may stop it here instead. */
+  #heavies: Set<Gate> | undefined = undefined;
   /** Requests waiting in those lanes. */
   waiting = 0;
 
   constructor(readonly slot: number) {}
+
+  /** Whether others stand behind a first one that may be heavier than they are. */
+  get isHeavy(): boolean {
+    return this.parked.size > 1 && this.parked.peek()?.head?.cost !== ONE;
+  }
+
+  /** Asks the other keys of the first lane, where that is a heavy one, to tell when something happens to them. */
+  watchHeavy(): void {
+    if (!this.isHeavy) return;
+    for (const other of this.parked.peek()?.gates ?? []) {
+      if (other === this) continue;
+      other.#heavies ??= new Set();
+      other.#heavies.add(this);
+    }
+  }
+
+  /** Those who asked this one. They ask again while they want to know. */
+  takeHeavies(): Iterable<Gate> {
+    const heavies = this.#heavies;
+    this.#heavies = undefined;
+    return heavies ?? NOBODY;
+  }
+}
+
+/** A key of the lane where another one stands before it; undefined when it is its turn at all of them. */
+export function gateAhead(lane: Lane): Gate | undefined {
+  if (lane.gates.length === 1) return undefined;
+  return lane.gates.find(({ parked }) => {
+    const first = parked.peek();
+    return first !== undefined && first !== lane && isLaneBefore(first, lane);
+  });
 }
 
 /** The sooner first; of two that are ready at the same instant, the one whose first lane has the better claim. */

@@ -1,7 +1,7 @@
 import type { Clock } from "../types.js";
 import type { Counsel } from "./counsel.js";
 import { Deadlines } from "./deadlines.js";
-import { Gate, isGateBefore, NO_ROW } from "./gate.js";
+import { Gate, gateAhead, isGateBefore, NO_ROW } from "./gate.js";
 import { Heap } from "./heap.js";
 import { toMsAtOrAfter } from "./instant.js";
 import { costAt, isLaneBefore, Lane, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
@@ -147,6 +147,18 @@ export class Queue {
     const gate = this.#gates.get(slot);
     if (gate === undefined) return;
     this.#wake(gate);
+    this.#changed(gate);
+  }
+
+  /** A start was made at a key, which may stop others there from now on. */
+  started(slot: number): void {
+    const gate = this.#gates.get(slot);
+    if (gate !== undefined) this.#changed(gate);
+    this.rearm();
+  }
+
+  #changed(gate: Gate): void {
+    for (const heavy of gate.takeHeavies()) this.#wake(heavy);
     this.#reservations.touched(gate);
   }
 
@@ -229,15 +241,14 @@ export class Queue {
       this.owner.grant(head, lane, nowUs);
       return;
     }
-    if (stop === gate) this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
+    if (stop === gate) this.#stop(gate);
     else this.#move(lane, stop);
   }
 
   #expire(waiter: Waiter, nowUs: number): void {
     const { lane } = waiter;
-    if (lane === undefined) return;
     this.remove(waiter);
-    this.owner.expire(waiter, lane, nowUs);
+    if (lane !== undefined) this.owner.expire(waiter, lane, nowUs);
   }
 
   /** The key that lets the lane's head start last, and in `#stopUs` when; undefined when it may start now. */
@@ -266,7 +277,7 @@ export class Queue {
     // A quota ends by the wall clock, which may jump, and goes on while a machine sleeps.
     if (isQuota) this.#stopUs = Math.min(this.#stopUs, nowUs + LOOK_AGAIN_US);
     const { counsel } = this.owner;
-    return stop ?? (counsel === undefined ? this.#queueAhead(lane) : this.#counselStop(counsel, lane, head, nowUs));
+    return stop ?? (counsel === undefined ? gateAhead(lane) : this.#counselStop(counsel, lane, head, nowUs));
   }
 
   /** Where a lane stands that waits for the last word: at a gate of its own. Who may start next at the keys it shares is not for this queue to say. */
@@ -280,22 +291,11 @@ export class Queue {
     return lane.aside;
   }
 
-  /** A key of the lane where another one stands before it; undefined when it is its turn at all of them. */
-  #queueAhead(lane: Lane): Gate | undefined {
-    if (lane.gates.length === 1) return undefined;
-    return lane.gates.find(({ parked }) => {
-      const first = parked.peek();
-      return first !== undefined && first !== lane && isLaneBefore(first, lane);
-    });
-  }
-
   #park(lane: Lane, nowUs: number): void {
     const stop = this.#stopOf(lane, nowUs);
-    if (stop === undefined) {
-      // Nothing but others in front: it stands behind them.
-      this.#stopUs = Number.NEGATIVE_INFINITY;
-      this.#enter(lane, lane.gates.find((gate) => gate.parked.size > 0) ?? lane.gates[0]);
-    } else this.#enter(lane, stop);
+    // Nothing but others in front: it stands behind them.
+    if (stop === undefined) this.#stopUs = Number.NEGATIVE_INFINITY;
+    this.#enter(lane, stop ?? lane.gates.find((gate) => gate.parked.size > 0) ?? lane.gates[0]);
   }
 
   #move(lane: Lane, to: Gate): void {
@@ -310,7 +310,14 @@ export class Queue {
   #enter(lane: Lane, gate: Gate): void {
     lane.gate = gate;
     gate.parked.push(lane);
-    if (gate.parked.peek() === lane) this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
+    if (gate.parked.peek() === lane) this.#stop(gate);
+    // The first of them was in nobody's way so far, so that nobody looked where it is stopped by now.
+    else if (gate.parked.size === 2 && gate.isHeavy) this.#wake(gate);
+  }
+
+  #stop(gate: Gate): void {
+    this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
+    gate.watchHeavy();
   }
 
   /** Puts a lane where it belongs among the others, and looks again: its head or its claim to a turn has changed, or the last word on it. */
@@ -322,7 +329,11 @@ export class Queue {
   }
 
   #join(lane: Lane): void {
-    lane.gates = lane.slots.map((slot) => this.#gate(slot));
+    lane.gates = lane.slots.map((slot) => {
+      const gate = this.#gates.get(slot) ?? new Gate(slot);
+      this.#gates.set(slot, gate);
+      return gate;
+    });
     for (const gate of lane.gates) {
       gate.lanes.add(lane);
       this.ledger.slab.setFlag(gate.slot, HAS_GATE, true);
@@ -347,15 +358,6 @@ export class Queue {
       this.ledger.slab.setFlag(left.slot, HAS_GATE, false);
     }
     this.#reservations.left(lane);
-  }
-
-  #gate(slot: number): Gate {
-    let gate = this.#gates.get(slot);
-    if (gate === undefined) {
-      gate = new Gate(slot);
-      this.#gates.set(slot, gate);
-    }
-    return gate;
   }
 
   #wake(gate: Gate): void {

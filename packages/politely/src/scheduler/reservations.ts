@@ -40,6 +40,8 @@ export class Claim implements Positioned {
   isAged = false;
   /** Empty while it is too young, or held up by what it does not share. */
   places: Reservation[] = [];
+  /** The key that holds it up; undefined while none does. */
+  heldAt: Gate | undefined = undefined;
 
   constructor(readonly lane: Lane) {}
 }
@@ -105,10 +107,9 @@ export class Reservations {
   /** Something has happened at a key: an answer, a pause, a reset. */
   touched(gate: Gate): void {
     if (this.#claims.size === 0) return;
-    // Those who have reservations lose them by a hold only; those who have none may get them.
+    // Those who have reservations lose them by a hold only; those whom this key holds up may get them.
     if (this.#canBeHeld(gate.slot)) this.#again(gate.reservedFor);
-    const first = gate.parked.peek();
-    if (first?.claim?.places.length === 0) this.#again(first);
+    for (const { lane } of gate.held ?? []) this.#again(lane);
     if (gate.lanes.size === 1) for (const lane of gate.lanes) this.#again(lane);
   }
 
@@ -118,26 +119,37 @@ export class Reservations {
     if (claim === undefined) return;
     const agedUs = claim.lane.turnUs + this.ageingUs;
     claim.isAged = nowUs > agedUs;
-    const freeUs = claim.isAged ? this.#freeAt(claim.lane, nowUs) : agedUs + 1;
+    const freeUs = claim.isAged ? this.#freeAt(claim, nowUs) : agedUs + 1;
     if (freeUs > nowUs) this.#drop(claim);
     else this.#reserve(claim);
     this.#schedule(claim, freeUs > nowUs ? freeUs : Number.POSITIVE_INFINITY);
   }
 
   /** When nothing holds the lane up but those it shares keys with, or when to ask again; at or before `nowUs` means now. */
-  #freeAt(lane: Lane, nowUs: number): number {
-    const { head, gates } = lane;
+  #freeAt(claim: Claim, nowUs: number): number {
+    const { head, gates } = claim.lane;
     let freeUs = nowUs;
+    let heldAt: Gate | undefined;
     for (let index = 0; head !== undefined && index < gates.length; index++) {
       const gate = gates[index];
       const readyUs = this.ledger.readyAt(gate.slot, costAt(head.cost, index), nowUs);
       const isShared = gate.lanes.size > 1;
       if (readyUs <= nowUs || (isShared && !HELD_BY.has(this.ledger.binding))) continue;
+      if (readyUs > freeUs) heldAt = gate;
       freeUs = Math.max(freeUs, readyUs);
       // It holds up all the others as well.
       if (isShared) for (const place of gate.reservations?.items ?? []) this.#again(place.lane);
     }
+    this.#holdAt(claim, heldAt);
     return Math.min(freeUs, nowUs + LOOK_AGAIN_US);
+  }
+
+  #holdAt(claim: Claim, gate: Gate | undefined): void {
+    claim.heldAt?.held?.delete(claim);
+    claim.heldAt = gate;
+    if (gate === undefined) return;
+    gate.held ??= new Set();
+    gate.held.add(claim);
   }
 
   #canBeHeld(slot: number): boolean {
@@ -189,6 +201,7 @@ export class Reservations {
 
   #end(claim: Claim): void {
     this.#drop(claim);
+    this.#holdAt(claim, undefined);
     claim.lane.claim = undefined;
     this.#claims.remove(claim);
     this.nextUs = this.#claims.peek()?.dueUs ?? Number.POSITIVE_INFINITY;

@@ -36,7 +36,7 @@ export function hostStats(engine: Engine, host: string, slot: number, nowUs: num
     inFlight,
     waiting: queue.gateAt(slot)?.waiting ?? 0,
     cooldownMs: heldUs / 1000,
-    tokens: rule.rateCount === 0 ? undefined : rule.burst - ledger.owedAt(slot, nowUs) / rule.ratePerUs,
+    tokens: rule.rateCount === 0 ? undefined : Math.max(0, rule.burst - ledger.owedAt(slot, nowUs) / rule.ratePerUs),
     windows: rule.windows.length === 0 ? NO_WINDOWS : windowStats(engine, slot, nowUs),
     foldedHosts: undefined,
   });

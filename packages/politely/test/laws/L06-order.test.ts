@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Limiter, type Limits, type Permit, politely } from "../../src/index.js";
+import { type Limiter, type Limits, type Permit, politely, type Target } from "../../src/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
 import { playModel } from "../oracle/model.js";
 import { drained } from "../oracle/script.js";
@@ -137,6 +137,56 @@ describe("L6 order", () => {
       }),
       seeded(30),
     );
+  });
+
+  it("keeps the keys of one that is old enough from the instant on at which a probe's answer ends what held it", async () => {
+    const clock = new VirtualClock();
+    const limiter = politely(
+      { default: {}, global: { concurrency: 2 }, scopes: { "key:x": { concurrency: 1 } } },
+      { clock },
+    );
+    const started: string[] = [];
+    const wait = (name: string, target: Target, priority = 0): Promise<Permit> =>
+      limiter.acquire(target, { priority }).then((permit) => {
+        started.push(name);
+        return permit;
+      });
+    const holder = await limiter.acquire({ host: "c.example", scopes: ["key:x"] });
+    const refused = await limiter.acquire("b.example");
+    void wait("old", { host: "b.example", scopes: ["key:x"] });
+    refused.release({ kind: "rate_limited", retryAfterMs: 5003 });
+    const probe = wait("probe", "b.example", 1);
+    await clock.advance(7000);
+    void wait("young", "b.example");
+    void wait("other", { host: "d.example", scopes: ["key:x"] });
+    await clock.advance(3001);
+    expect(started).toEqual(["probe"]);
+    // Old since 10 s, and held up by its host until now, a little before the others would stop waiting for the probe.
+    (await probe).release();
+    await clock.advance(1);
+    expect(started).toEqual(["probe"]);
+    holder.release();
+    await clock.settle();
+    expect(started).toEqual(["probe", "old", "young"]);
+  });
+
+  it("keeps no keys for one whose host waits for the answer of its probe", async () => {
+    const clock = new VirtualClock();
+    const limiter = politely({ default: {}, global: { minDelay: 1 }, scopes: { "key:*": {} } }, { clock });
+    for (const [host, retryAfterMs] of [
+      ["b.example", 12_000],
+      ["a.example", 13_000],
+    ] as const) {
+      limiter.record(host, { kind: "rate_limited", retryAfterMs });
+    }
+    const startedMs = async (target: Target, priority = 0): Promise<number> =>
+      (await limiter.acquire(target, { priority })).startedAtMs;
+    const probes = [1, 2].map(() => startedMs({ host: "b.example", scopes: ["key:x"] }, 1));
+    const old = startedMs("b.example");
+    const other = startedMs("a.example");
+    await clock.advance(30_000);
+    // The probe goes when the hold is over, and is never answered: the rest of its host follow after 5 s. Nobody else waits for that.
+    expect(await Promise.all([...probes, old, other])).toEqual([12_000, 17_001, 17_000, 13_000]);
   });
 
   it("does not let a search that waits for its own limit stand in the way of a page", async () => {

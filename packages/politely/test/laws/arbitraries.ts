@@ -65,17 +65,19 @@ export interface ScriptRange {
   readonly pauseMs?: number;
 }
 
-/** A random script: mostly requests, often several at once. */
+/** A random script: mostly requests, often several at once. One in five has any length up to the longest, the others a few steps. */
 export function anyScript(range: ScriptRange): Arbitrary<Script> {
   const pause = fc.oneof(
     { weight: 3, arbitrary: fc.constant(0) },
     { weight: 2, arbitrary: spanUs(60) },
     { weight: 2, arbitrary: spanUs(range.pauseMs ?? 3000) },
   );
-  return fc.array(fc.record({ afterUs: pause, step: anyStep(range) }), {
-    minLength: 1,
-    maxLength: range.maxLength ?? 40,
-  });
+  const lengths = { minLength: 1, maxLength: range.maxLength ?? 40 };
+  const timed = fc.record({ afterUs: pause, step: anyStep(range) });
+  return fc.oneof(
+    { weight: 4, arbitrary: fc.array(timed, lengths) },
+    { weight: 1, arbitrary: fc.array(timed, { ...lengths, size: "max" }) },
+  );
 }
 
 /** The heaviest request all of these specs can take. */

@@ -128,13 +128,43 @@ describe("isLocalhost", () => {
     ["127.0.0.1", true],
     ["127.255.1.2", true],
     ["[::1]", true],
+    ["[::ffff:7f00:1]", true],
+    ["[::ffff:7fff:fffe]", true],
+    ["[::ffff:7f01:0]", true],
+    ["0.0.0.0", true],
+    ["[::]", true],
+    ["[::ffff:0:0]", true],
     ["localhost.example.com", false],
     ["notlocalhost", false],
     ["127.example.com", false],
     ["128.0.0.1", false],
     ["[::2]", false],
+    ["[::7f00:1]", false],
+    ["[::ffff:8000:1]", false],
+    ["[::ffff:7f0:1]", false],
+    ["[::ffff:7f:0:1]", false],
+    ["[::ffff:0:1]", false],
+    ["[2001:db8::ffff:7f00:1]", false],
+    ["0.0.0.1", false],
+    ["10.0.0.0", false],
   ])("%s: %s", (host, answer) => {
     expect(isLocalhost(host)).toBe(answer);
+  });
+
+  it.each([
+    "LOCALHOST.",
+    "app.localhost.",
+    "127.1",
+    "0x7f000001",
+    "[0:0:0:0:0:0:0:1]",
+    "::ffff:127.0.0.1",
+    "[::ffff:127.255.255.254]",
+    "[0:0:0:0:0:FFFF:7F00:0001]",
+    "0",
+    "[::ffff:0.0.0.0]",
+    "::",
+  ])("knows this machine when it is written %s", (text) => {
+    expect(isLocalhost(normaliseHost(text).host)).toBe(true);
   });
 });
 

@@ -98,7 +98,7 @@ function limitsSeen({ keys: [host], rules: [rule], nowUs }: Seen): Limits {
     cooldownMs: host.cooldownUs / 1000,
     windows,
     ...(windows.length === 0 ? {} : { window: windows[0] }),
-    ...(rule.rateCount === 0 ? {} : { tokens: rule.burst - host.owed / rule.ratePerUs }),
+    ...(rule.rateCount === 0 ? {} : { tokens: Math.max(0, rule.burst - host.owed / rule.ratePerUs) }),
   };
 }
 
