@@ -102,3 +102,30 @@ describe("a process that stood still", () => {
     },
   );
 });
+
+it("an answer that comes late goes back, also just after this process was suspended while it waited for one", async () => {
+  const fleet = new Fleet();
+  let sleptMs = 0;
+  // Time passes for it all at once, and the answer is read before any timer is called.
+  const clock: Clock = {
+    now: () => fleet.clock.now() + sleptMs,
+    wall: () => fleet.clock.wall() + sleptMs,
+    setTimer: (atMs, fn) => fleet.clock.setTimer(atMs - sleptMs, fn),
+    clearTimer: (timer) => fleet.clock.clearTimer(timer),
+  };
+  const limiter = fleet.add({ rate: "100/s", burst: 100 }, { clock });
+  const first = limiter.acquire("x.org");
+  await fleet.clock.settle();
+  sleptMs = 20_000;
+  await fleet.now(first);
+  fleet.mood = "replies lost";
+  let lateMs = -1;
+  void limiter.acquire("x.org").then(({ startedAtMs }) => {
+    lateMs = fleet.clock.now() - startedAtMs;
+  });
+  await fleet.clock.advance(1_000);
+  fleet.mood = "well";
+  await fleet.clock.advance(5_000);
+  expect(lateMs).toBeGreaterThanOrEqual(0);
+  expect(lateMs).toBeLessThanOrEqual(50);
+});

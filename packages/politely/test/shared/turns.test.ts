@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Limits } from "../../src/policy/types.js";
 import type { SharedLimiter } from "../../src/sharedTypes.js";
+import type { Store } from "../../src/stores/store.js";
 import type { Target } from "../../src/types.js";
 import { Fleet } from "./fleet.js";
 
@@ -65,4 +66,42 @@ it("who needs two scopes at once is served, though other processes keep each of 
   await fleet.clock.advance(60_000);
   expect(starts.length).toBeGreaterThanOrEqual(5);
   expect(Math.max(...starts)).toBeLessThan(11_500);
+});
+
+/** The fleet's store, further away. */
+function farStore({ store, clock }: Fleet, wayMs: number): Store {
+  const pass = (): Promise<void> => new Promise((resolve) => void clock.setTimer(clock.now() + wayMs, resolve));
+  return {
+    ...store,
+    async transact(keys, operation) {
+      await pass();
+      const reply = await store.transact(keys, operation);
+      await pass();
+      return reply;
+    },
+  };
+}
+
+describe("a process whose way to the store is long", () => {
+  it.each<[string, Limits, number]>([
+    ["places", { concurrency: 4 }, 28],
+    ["places, when it is very long", { concurrency: 4 }, 100],
+    ["a window", { window: "20/s" }, 150],
+  ])("is served in its turn at %s, however busy one nearby is", async (_title, limits, wayMs) => {
+    const fleet = new Fleet();
+    const near = fleet.add(limits);
+    const far = fleet.add(limits, { store: farStore(fleet, wayMs) });
+    const waits: number[] = [];
+    for (let worker = 0; worker < 12; worker++) void keepBusy(fleet, near, "x.org", 70 + worker);
+    void (async () => {
+      for (;;) {
+        const permit = await far.acquire("x.org");
+        waits.push(permit.waitedMs);
+        await permit.release();
+      }
+    })();
+    await fleet.clock.advance(60_000);
+    expect(waits.length).toBeGreaterThan(20);
+    expect(Math.max(...waits)).toBeLessThan(5_000);
+  });
 });

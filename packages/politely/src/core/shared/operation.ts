@@ -191,6 +191,8 @@ export interface RenewOperation extends Sender {
   readonly kind: "renew";
   readonly places: readonly string[];
   readonly leaseUs: number;
+  /** The policy of the process for each key: who holds a place has not gone. Absent: it has another by now. */
+  readonly ruleIds?: readonly string[];
 }
 
 /** The answer to a `renew`: the places that are gone. */

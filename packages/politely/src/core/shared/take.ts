@@ -176,12 +176,13 @@ function standInLine(states: readonly KeyState[], operation: TakeOperation, nowU
   if (operation.ticket !== "") {
     // Who has not come by then is gone. Keys are kept for whoever asks as often as a slow store lets it.
     const againUs = isFirm ? nowUs + STANDBY_US : Math.min(turnUs, nowUs + ASK_AGAIN_US);
+    const comesUs = isFirm ? againUs : againUs + lateUs(operation, nowUs);
     states.forEach(({ line, tracks }, index) => {
       const { cost, ruleId } = operation.keys[index];
       const isHere = isFirm || index === at || isHeavy(operation.keys[index]);
       const stands = isFirm ? "firm" : index === at ? "inLine" : "aside";
       if (isHere && line.length < LINE_MOST)
-        line.push({ name: operation.ticket, turnUs: againUs, joinedUs, cost, stands });
+        line.push({ name: operation.ticket, turnUs: comesUs, joinedUs, cost, stands });
       // Whoever waits has not gone: its policy counts until it asks again.
       const own = tracks.find((track) => track.ruleId === ruleId);
       if (own !== undefined) own.usedUs = Math.max(own.usedUs, againUs + operation.leaseUs);
@@ -189,6 +190,11 @@ function standInLine(states: readonly KeyState[], operation: TakeOperation, nowU
   }
   const { kind = "queue", because = "" } = next?.block ?? {};
   return { key: next?.key ?? at, kind, readyUs: next?.block.readyUs ?? nowUs, turnUs, because };
+}
+
+/** How much later than told somebody came, a second at most: whose way is long will be as late again, and would find its turn gone each time. */
+function lateUs({ turnUs }: TakeOperation, nowUs: number): number {
+  return turnUs === 0 ? 0 : Math.max(0, Math.min(MISSED_US, nowUs - turnUs));
 }
 
 /**

@@ -185,7 +185,7 @@ function inheritDebt(track: Track, { tracks, lastUs }: KeyState, nowUs: number):
   let owed = 0;
   for (const other of buckets) {
     const owedThen = rateOwedAt(other.rule.rateCount, other.owed, other.owedUs, atUs);
-    owed = Math.max(owed, owedUnder(owedThen, other.rule, rule));
+    owed = Math.max(owed, owedUnder(owedThen, other.rule, rule, tracks.length >= TRACKS_MOST));
   }
   if (buckets.length === 0 && lastUs !== NEVER_US) {
     atUs = Math.max(nowUs, lastUs);
@@ -196,25 +196,31 @@ function inheritDebt(track: Track, { tracks, lastUs }: KeyState, nowUs: number):
   track.owedUs = atUs;
 }
 
-/** The starts of the longest window there is; without one, the last start. */
+/** For each window the starts in the log that knows most of them, since logs are as long as their windows and forget what these need not know; without one, the last start. */
 function inheritStarts(track: Track, state: KeyState, nowUs: number): void {
-  let longestUs = 0;
-  let pairs = state.lastUs === NEVER_US ? [] : [state.lastUs, 1];
-  for (const { rule, logs } of state.tracks) {
-    windowsOf(rule.windows).forEach(({ perUs }, index) => {
-      if (perUs <= longestUs) return;
-      longestUs = perUs;
-      pairs = logPairs(logs[index]);
-      // Those in flight would have been counted at their answers.
-      if (rule.fromAnswer && !track.rule.fromAnswer) pairs.push(nowUs, unitsInFlight(state));
-    });
-  }
+  const known = state.tracks.flatMap(({ rule, logs }) => {
+    // Those in flight would have been counted at their answers.
+    const pending = rule.fromAnswer && !track.rule.fromAnswer ? [nowUs, unitsInFlight(state)] : [];
+    return logs.map((log) => [...logPairs(log), ...pending]);
+  });
+  if (known.length === 0 && state.lastUs !== NEVER_US) known.push([state.lastUs, 1]);
   windowsOf(track.rule.windows).forEach((window, index) => {
-    for (let pair = 0; pair < pairs.length; pair += 2) {
-      if (pairs[pair] + window.perUs <= nowUs || pairs[pair + 1] === 0) continue;
-      track.logs[index] = logStart(track.logs[index], window, pairs[pair], pairs[pair + 1]);
+    let best: readonly number[] = [];
+    for (const pairs of known) {
+      if (unitsAfter(pairs, nowUs - window.perUs) > unitsAfter(best, nowUs - window.perUs)) best = pairs;
+    }
+    for (let pair = 0; pair < best.length; pair += 2) {
+      if (best[pair] + window.perUs <= nowUs || best[pair + 1] === 0) continue;
+      track.logs[index] = logStart(track.logs[index], window, best[pair], best[pair + 1]);
     }
   });
+}
+
+/** Units in pairs of instant and units that are later than an instant. */
+function unitsAfter(pairs: readonly number[], afterUs: number): number {
+  let units = 0;
+  for (let pair = 0; pair < pairs.length; pair += 2) if (pairs[pair] > afterUs) units += pairs[pair + 1];
+  return units;
 }
 
 /** Units of the starts whose places are held. */
@@ -225,13 +231,14 @@ export function unitsInFlight({ places }: KeyState): number {
 }
 
 /**
- * A bucket's debt under other numbers: kept in units, rounded up, plus what the bucket grew by.
+ * A bucket's debt under other numbers: kept in units, rounded up, plus what the bucket grew by. Where there are so many policies that they
+ * forget one another in turn (`isCrowded`), less what it shrank by: else each turn would add to the debt, without end.
  *
  * In doubles, since scripts have nothing else: a little more than exact where the product is large, never less.
  */
-export function owedUnder(owed: number, from: SharedRule, to: SharedRule): number {
+function owedUnder(owed: number, from: SharedRule, to: SharedRule, isCrowded: boolean): number {
   if (owed <= 0) return 0;
-  const grown = Math.max(0, to.burst - from.burst);
+  const grown = Math.max(isCrowded ? Number.NEGATIVE_INFINITY : 0, to.burst - from.burst);
   const same = Math.ceil((owed / from.ratePerUs) * to.ratePerUs * (1 + 1e-15));
-  return Math.min(Number.MAX_SAFE_INTEGER, same + grown * to.ratePerUs);
+  return Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, same + grown * to.ratePerUs));
 }

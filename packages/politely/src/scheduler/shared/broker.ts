@@ -13,7 +13,6 @@ import { Awaiting } from "./awaiting.js";
 import { Chances } from "./chances.js";
 import { Desk } from "./desk.js";
 import { Guests } from "./guests.js";
-import { leaveFleet } from "./leaveFleet.js";
 import { outlookOf } from "./outlook.js";
 import { isSamePlan, type Plan, storeName } from "./plan.js";
 import { HORIZON_US, type QuestionParts, Questions, type Taken } from "./questions.js";
@@ -170,10 +169,11 @@ export class Broker implements Counsel {
 
   /** The policy has changed: what was worked out from the old one is forgotten, here and as far as it is only ours in the store, and everybody asks anew. */
   configured(): void {
-    this.questions.configured();
-    this.parts.standby.recollection.configured();
+    this.track(this.questions.configured());
+    const { standby, settler } = this.parts;
+    standby.recollection.configured();
+    settler.parts.renewals.configured();
     for (const desk of this.#desks.values()) desk.leaveLine();
-    this.track(leaveFleet(this.questions));
   }
 
   /** Nothing more is asked. Resolves once everything is given back. */

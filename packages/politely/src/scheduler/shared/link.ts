@@ -317,7 +317,8 @@ export class Link {
     this.calls += 1;
     const reply = await this.#withPatience(store.transact(keys, operation));
     const nowUs = toUs(clock.now());
-    this.roundTripUs += (nowUs - sentUs - this.roundTripUs) / 8;
+    // No answer takes longer than it is waited for: the rest of that time this process stood still.
+    this.roundTripUs += (Math.min(nowUs - sentUs, toUs(PATIENCE_MS)) - this.roundTripUs) / 8;
     this.offsetUs = reply.nowUs - nowUs;
     return reply;
   }

@@ -3,6 +3,7 @@ import { StoreError } from "../../errors.js";
 import type { Engine } from "../engine.js";
 import type { LaneCost, LaneSpec } from "../lane.js";
 import { AskedKeys, type TakeTerms, takeOperation } from "./askFor.js";
+import { leaveFleet } from "./leaveFleet.js";
 import type { Link } from "./link.js";
 import { type Plan, planOf } from "./plan.js";
 import type { RunFacts } from "./run.js";
@@ -54,6 +55,8 @@ export class Questions {
   /** When this process is to say at a key again that it is there, and how long after the time before that is. */
   readonly #says = new Map<string, { readonly atUs: number; readonly afterUs: number }>();
   #away = 0;
+  /** Set while this process takes leave of its keys. */
+  #leaving: Promise<void> | undefined = undefined;
 
   constructor(
     readonly parts: QuestionParts,
@@ -61,9 +64,14 @@ export class Questions {
     readonly onLate: (plan: Plan, spec: LaneSpec, cost: LaneCost, taken: Taken) => void,
   ) {}
 
-  /** The policy has changed: what was worked out from the old one is forgotten. */
-  configured(): void {
+  /** The policy has changed: what was worked out from the old one is forgotten, and the fleet is left. Nothing is asked before that is done, else what is asked would be left, too. */
+  configured(): Promise<void> {
     this.#plans.clear();
+    const leaving = leaveFleet(this).then(() => {
+      if (this.#leaving === leaving) this.#leaving = undefined;
+    });
+    this.#leaving = leaving;
+    return leaving;
   }
 
   /** The plan of a lane. */
@@ -124,6 +132,7 @@ export class Questions {
   /** Asks for starts. Rejects with `StoreError` when the store cannot be asked, and the outage policy says so. */
   async take(plan: Plan, spec: LaneSpec, cost: LaneCost, terms: TakeTerms): Promise<Taken> {
     const { link, standby, options } = this.parts;
+    while (this.#leaving !== undefined) await this.#leaving;
     for (let stale = 0; ; ) {
       let sender = { asker: "", sequence: 0 };
       try {

@@ -14,6 +14,8 @@ interface Kept {
   readonly grant: Grant;
   readonly sinceMs: number;
   readonly spots: Set<Spot>;
+  /** The policy of this process has changed since. */
+  isFormer: boolean;
 }
 
 /**
@@ -56,13 +58,18 @@ export class Renewals implements PlaceKeeper {
       freshUntilMs,
       isGone: false,
     };
-    const kept: Kept = { permit, grant, sinceMs: nowMs, spots: new Set() };
+    const kept: Kept = { permit, grant, sinceMs: nowMs, spots: new Set(), isFormer: false };
     this.#kept.set(permit, kept);
     if (origin === "store") {
       kept.spots.add(own);
       this.#freshUntilMs = Math.min(this.#freshUntilMs, freshUntilMs);
     } else this.#miss(kept);
     this.#arm(nowMs + leaseUs / 3000);
+  }
+
+  /** The policy has changed: those in flight do not keep the one they were granted by in use. */
+  configured(): void {
+    for (const kept of this.#kept.values()) kept.isFormer = true;
   }
 
   /** The permit is back. */
@@ -161,8 +168,9 @@ export class Renewals implements PlaceKeeper {
       const part = group.slice(from, from + TOGETHER_MOST);
       const [{ storeKeys, leaseUs }] = part[0];
       const places = part.flatMap(([{ place }]) => place ?? []);
+      const rules = rulesOf(part);
       const sentMs = this.clock.now();
-      const { lost } = await send(storeKeys, (by) => ({ kind: "renew", ...by, places, leaseUs }) as const);
+      const { lost } = await send(storeKeys, (by) => ({ kind: "renew", ...by, places, leaseUs, ...rules }) as const);
       const gone = new Set(lost);
       for (const [spot, kept] of part) {
         if (spot.isGone) continue;
@@ -201,4 +209,12 @@ export class Renewals implements PlaceKeeper {
       `a task of this process runs without a place: ${store.name} heard nothing of it for permitTtl, and others have taken all there are. It gets the next one, and nothing else starts here before`,
     );
   }
+}
+
+/** The policy that this process has at the keys of these places; nothing when it has changed since all of them were granted. */
+function rulesOf(part: readonly (readonly [Spot, Kept])[]): { readonly ruleIds?: readonly string[] } {
+  const current = part.find(([, { isFormer }]) => !isFormer);
+  if (current === undefined) return {};
+  const [{ key }, { grant }] = current;
+  return { ruleIds: (key === undefined ? grant.facts.plan.keys : [key]).map(({ ruleId }) => ruleId) };
 }

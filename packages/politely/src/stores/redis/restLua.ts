@@ -9,10 +9,13 @@ if not states then return time end
 
 /** Keeps places for a process that lives, in Lua: `core/shared/renew.ts`. The reply is the time and which of the places are lost. */
 export const RENEW_LUA = `${BEGIN_LUA}
-local found, reply = {}, { time }
-for index = 3, #ARGV do found[ARGV[index]] = false end
-for _, state in ipairs(states) do
+local found, reply, first = {}, { time }, 3 + numbers[3]
+for index = first, #ARGV do found[ARGV[index]] = false end
+for number, state in ipairs(states) do
   F.endLapsedPlaces(state, time)
+  for _, track in ipairs(state.tracks) do
+    if number <= numbers[3] and track.id == ARGV[2 + number] then track.used = max(track.used, time + numbers[2]) end
+  end
   for _, place in ipairs(state.places) do
     if found[place[1]] ~= nil then
       place[2] = max(place[2], time + numbers[2])
@@ -20,8 +23,8 @@ for _, state in ipairs(states) do
     end
   end
 end
-for index = 3, #ARGV do
-  if not found[ARGV[index]] then reply[#reply + 1] = index - 3 end
+for index = first, #ARGV do
+  if not found[ARGV[index]] then reply[#reply + 1] = index - first end
 end
 F.writeAll(states)
 return reply

@@ -227,13 +227,15 @@ local function standInLine(next, reply)
   if ticket ~= "" then
     -- Who has not come by then is gone. Keys are kept for whoever asks as often as a slow store lets it.
     local againAt = isFirm and time + ${STANDBY} or min(turnAt, time + ${ASK_AGAIN})
+    -- Who came late will be as late again.
+    local comesAt = againAt + ((isFirm or turn == 0) and 0 or max(0, min(${MISSED}, time - turn)))
     for index = 1, keyCount do
       local line, key, own = states[index].line, keys[index], keys[index].own
       local stands = isFirm and 1 or index == at and 0 or (key.rate > 1 or key.window > 1) and 2
       if stands and #line < ${LINE_MOST} then
         local isUsual = key.rate == 1 and key.window == 1 and key.quota == 1 and stands == 0
-        line[#line + 1] = isUsual and { ticket, againAt, since }
-          or { ticket, againAt, since, key.rate, key.window, key.quota, stands }
+        line[#line + 1] = isUsual and { ticket, comesAt, since }
+          or { ticket, comesAt, since, key.rate, key.window, key.quota, stands }
       end
       -- Whoever waits has not gone: its policy counts until it asks again.
       own.used = max(own.used, againAt + lease)

@@ -115,8 +115,10 @@ function F.newTrack(state, key, time)
       local other = tracks[index]
       local debt = other.count > 0 and F.debtAt(other, at) or 0
       if debt > 0 then
-        local same = ceil((debt / other.per) * track.per * (1 + 1e-15))
-        owed = max(owed, min(${ALWAYS}, same + max(0, track.burst - other.burst) * track.per))
+        local same, grown = ceil((debt / other.per) * track.per * (1 + 1e-15)), track.burst - other.burst
+        -- So many policies forget one another in turn, and each turn would add to the debt.
+        if #tracks < ${TRACKS_MOST} then grown = max(0, grown) end
+        owed = max(owed, min(${ALWAYS}, same + grown * track.per))
       end
     end
     if not hasBucket and state.last ~= ${NEVER} then
@@ -125,23 +127,34 @@ function F.newTrack(state, key, time)
     end
     if owed > 0 then track.owed, track.owedAt = owed, at end
   end
+  -- Units in a log that are later than an instant.
+  local function unitsAfter(log, after)
+    local sum = 0
+    for from = 1, #log, 16 do
+      local at, units = struct.unpack("<dd", log, from)
+      if at > after then sum = sum + units end
+    end
+    return sum
+  end
+  -- For each window the starts in the log that knows most of them.
   local function inheritStarts()
-    local longest, log = 0, state.last == ${NEVER} and "" or struct.pack("<dd", state.last, 1)
+    local known = {}
     for index = 1, #tracks do
       local other = tracks[index]
-      for at = 1, #other.windows do
-        local window = other.windows[at]
-        if window.per > longest then
-          longest, log = window.per, window.log
-          -- Those in flight would have been counted at their answers.
-          if other.fromAnswer and not track.fromAnswer then log = log .. struct.pack("<dd", time, F.unitsInFlight(state)) end
-        end
-      end
+      -- Those in flight would have been counted at their answers.
+      local pending = other.fromAnswer and not track.fromAnswer and struct.pack("<dd", time, F.unitsInFlight(state)) or ""
+      for at = 1, #other.windows do known[#known + 1] = other.windows[at].log .. pending end
     end
+    if #known == 0 and state.last ~= ${NEVER} then known[1] = struct.pack("<dd", state.last, 1) end
     for index = 1, #track.windows do
       local window = track.windows[index]
-      for from = 1, #log, 16 do
-        local at, units = struct.unpack("<dd", log, from)
+      local most, best = 0, ""
+      for number = 1, #known do
+        local units = unitsAfter(known[number], time - window.per)
+        if units > most then most, best = units, known[number] end
+      end
+      for from = 1, #best, 16 do
+        local at, units = struct.unpack("<dd", best, from)
         if at + window.per > time and units ~= 0 then F.log(window, F.countedAt(window, at), units) end
       end
     end

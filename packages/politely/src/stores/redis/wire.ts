@@ -27,8 +27,10 @@ export function limitArguments(operation: LimitOperation, keyCount: number): str
       return operation.keys.map(keyWords);
     case "settle":
       return settleArguments(operation, keyCount);
-    case "renew":
-      return [String(operation.sequence), `[${keyCount},${operation.leaseUs}]`, ...operation.places];
+    case "renew": {
+      const { sequence, leaseUs, places, ruleIds = [] } = operation;
+      return [String(sequence), `[${keyCount},${leaseUs},${ruleIds.length}]`, ...ruleIds, ...places];
+    }
     case "leave":
       return [String(operation.sequence), `[${keyCount}]${operation.ticket}`];
     case "record": {

@@ -130,12 +130,9 @@ export class Player {
     const sender = this.#sender(action.asker);
     if (action.kind === "renew") {
       const others = action.places.map((pick) => this.#granted[pick % this.#granted.length].place);
-      return this.#say(keys, {
-        ...sender,
-        kind: "renew",
-        places: [place, ...others, "x#1#0"],
-        leaseUs: action.leaseUs,
-      });
+      const places = [place, ...others, "x#1#0"];
+      const rules = others.length % 2 === 0 ? {} : { ruleIds: operation.keys.map(({ ruleId }) => ruleId) };
+      return this.#say(keys, { ...sender, kind: "renew", places, leaseUs: action.leaseUs, ...rules });
     }
     const settled = keys.map((_, index) => {
       const [answer, rate, window, quota, cooling] = action.answers[index];
