@@ -29,9 +29,10 @@ export function rateOwedWithout(owed: number, taken: number, later: number): num
 }
 
 /**
- * The same debt under other numbers: kept in units, rounded up, plus what the bucket grew by.
+ * The same debt under other numbers: kept in units, rounded up, plus what the bucket grew by, until it is empty.
  *
- * So a change never lets anything be spent at once that could not have been spent before. A bucket that owes nothing stays new.
+ * So a change never lets anything be spent at once that could not have been spent before, and changes to and fro add up to no more
+ * than an empty bucket. A bucket that owes nothing stays new.
  */
 export function rateOwedUnder(owed: number, from: BucketShape, to: BucketShape): number {
   if (owed <= 0) return 0;
@@ -39,7 +40,10 @@ export function rateOwedUnder(owed: number, from: BucketShape, to: BucketShape):
   // The product may be beyond 2^53; rounding down there would forgive a little.
   const units = BigInt(owed) * BigInt(to.ratePerUs);
   const same = Number((units + BigInt(from.ratePerUs) - 1n) / BigInt(from.ratePerUs));
-  return Math.min(Number.MAX_SAFE_INTEGER, same + grown * to.ratePerUs);
+  return Math.min(
+    Number.MAX_SAFE_INTEGER,
+    Math.max(same, Math.min(same + grown * to.ratePerUs, to.burst * to.ratePerUs)),
+  );
 }
 
 /** The numbers of a bucket that a debt is measured in. */

@@ -107,6 +107,19 @@ describe("a listener that starts something when a change of limits refuses a wai
 });
 
 describe("debts through a change of limits", () => {
+  it("never grow beyond an empty bucket, however often its size changes", async () => {
+    const { clock, limiter } = rig({ default: { rate: "1/h", burst: 20 } });
+    granted(limiter.tryAcquire("a.example"));
+    for (let day = 0; day < 50; day++) {
+      for (const burst of [1, 20]) {
+        await clock.advance(1);
+        limiter.configure({ default: { rate: "1/h", burst } });
+      }
+    }
+    // One of twenty was spent. Since the bucket was smaller in between, it is empty now, and no worse.
+    expect(limiter.check("a.example").waitMs).toBeLessThanOrEqual(3_600_000);
+  });
+
   it("begin at the answer for a start in flight when gaps come to count from answers", async () => {
     const { clock, limiter } = rig({ default: { minDelay: "1s", concurrency: 5 } });
     const permit = granted(limiter.tryAcquire("a.example"));

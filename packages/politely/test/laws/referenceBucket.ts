@@ -14,10 +14,14 @@ export class ReferenceBucket {
     this.#rate = rate;
   }
 
-  /** Puts other numbers in force: the debt stays, and grows by what the bucket grew by, unless nothing is owed. */
+  /** Puts other numbers in force: the debt stays, and grows by what the bucket grew by until that is empty, unless nothing is owed. */
   change(rate: RateSpec, nowUs: number): void {
     this.#pay(nowUs);
-    if (this.#owed.over > 0n) this.#owed = plus(this.#owed, BigInt(Math.max(0, rate.burst - this.#rate.burst)));
+    if (this.#owed.over > 0n) {
+      const grown = plus(this.#owed, BigInt(Math.max(0, rate.burst - this.#rate.burst)));
+      const empty = { over: BigInt(rate.burst), under: 1n };
+      if (isMore(empty, this.#owed)) this.#owed = isMore(grown, empty) ? empty : grown;
+    }
     this.#rate = rate;
   }
 
@@ -50,6 +54,10 @@ export class ReferenceBucket {
 interface Fraction {
   readonly over: bigint;
   readonly under: bigint;
+}
+
+function isMore(a: Fraction, b: Fraction): boolean {
+  return a.over * b.under > b.over * a.under;
 }
 
 function plus({ over, under }: Fraction, units: bigint): Fraction {
