@@ -50,14 +50,14 @@ export default defineConfig({
           name: "real",
           include: real,
           exclude: ["**/node_modules/**", ...alone, ...weighed],
-          maxWorkers: 2,
+          maxWorkers: 3,
           retry,
           sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { name: "weighed", include: weighed, maxWorkers: 2, sequence: { groupOrder: 1 } },
+        test: { name: "weighed", include: weighed, maxWorkers: 3, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,

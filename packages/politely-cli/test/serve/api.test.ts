@@ -115,7 +115,7 @@ it.each([
 ])("takes a permit back whatever its site answered: %s", async (_name, answer) => {
   await using started = await Started.with({ policy: { default: { concurrency: 1 } } });
   const { body } = await started.post("/v1/acquire", { domain: "x.org" });
-  const released = await started.post("/v1/release", `{"permit":"${body.permit}",${answer}}`);
+  const released = await started.post("/v1/release", `{"permit":"${String(body.permit)}",${answer}}`);
   expect([released.status, released.body]).toEqual([204, {}]);
   expect(started.limiter.stats("x.org")).toMatchObject({ released: 1, inFlight: 0 });
 });

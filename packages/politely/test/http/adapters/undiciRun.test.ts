@@ -33,7 +33,7 @@ describe("a task of run whose requests go through a dispatcher of the same limit
     await using here = await site();
     const polite = pacingAll(one);
     const page = await polite.run(here.origin, async () => (await send(here.origin)).text());
-    const wrapped = polite.wrap((url: string) => url, send as (url: string) => Promise<Response>);
+    const wrapped = polite.wrap((url: string) => url, send);
     const answers = await Promise.all([wrapped(here.origin), wrapped(here.origin)]);
     expect([page, ...(await Promise.all(answers.map((each) => each.text())))]).toEqual(["page", "page", "page"]);
     await polite.idle();
