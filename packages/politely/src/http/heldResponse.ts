@@ -61,14 +61,23 @@ class Places implements BodyListener {
 class Held {
   /** Somebody has begun to read, or the bytes come through a body that is watched: nobody has to read ahead. */
   isTouched = false;
+  /** In the list of those that nobody has begun to read. */
+  previous: Held | undefined = undefined;
+  next: Held | undefined = undefined;
   #inner: Response | undefined = undefined;
   #hasFailed = false;
 
   constructor(
+    readonly response: Response,
     readonly owner: HeldResponses,
     readonly places: Places,
     public facts: ResponseFacts,
   ) {}
+
+  touch(): void {
+    this.isTouched = true;
+    this.owner.forget(this);
+  }
 
   /** Takes over the body once it is read ahead or as a stream. After an abort an unread one fails, also if it has arrived. */
   get inner(): Response | undefined {
@@ -103,7 +112,9 @@ const prototypes = new WeakMap<object, object>();
  * read when the program comes to rest is read ahead, up to 1 MiB, so that a small unread one frees its place.
  */
 export class HeldResponses {
-  #unread: Response[] = [];
+  /** Those that nobody has begun to read. Most are read in the turn in which they were given out: then nothing keeps them. */
+  #first: Held | undefined = undefined;
+  #isDue = false;
 
   constructor(readonly clock: Clock) {}
 
@@ -121,8 +132,9 @@ export class HeldResponses {
       flight.done();
       if (facts.redirected === undefined) return response;
     }
-    adopt(response, new Held(this, new Places(flight), facts));
-    if (!flight.isOver) this.readLater(response);
+    const held = new Held(response, this, new Places(flight), facts);
+    adopt(held);
+    if (!flight.isOver) this.readLater(held);
     return response;
   }
 
@@ -130,14 +142,29 @@ export class HeldResponses {
    * Reads a held response ahead if nobody else reads it. All microtasks run before the timer fires: whoever reads its body in
    * the same turn has begun by then.
    */
-  readLater(response: Response): void {
-    this.#unread.push(response);
-    if (this.#unread.length > 1) return;
+  readLater(held: Held): void {
+    held.next = this.#first;
+    if (this.#first !== undefined) this.#first.previous = held;
+    this.#first = held;
+    if (this.#isDue) return;
+    this.#isDue = true;
     this.clock.setTimer(this.clock.now(), () => {
-      const unread = this.#unread;
-      this.#unread = [];
-      for (const each of unread) readQuietly(each);
+      this.#isDue = false;
+      for (let each = this.#first; each !== undefined; each = this.#first) {
+        this.forget(each);
+        readQuietly(each.response);
+      }
     });
+  }
+
+  /** Nobody has to read it ahead. */
+  forget(held: Held): void {
+    const { previous, next } = held;
+    if (previous !== undefined) previous.next = next;
+    else if (this.#first === held) this.#first = next;
+    if (next !== undefined) next.previous = previous;
+    held.previous = undefined;
+    held.next = undefined;
   }
 }
 
@@ -162,11 +189,12 @@ function readUnread(response: Response): void {
   if (held === undefined || held.isTouched || held.places.isOver) return;
   if (innerOf(response, held) !== response) return;
   // The platform has taken the body, as a cache does, or it is no web stream: its end cannot be seen.
-  held.isTouched = true;
+  held.touch();
   held.places.cancelled();
 }
 
-function adopt(response: Response, held: Held): void {
+function adopt(held: Held): void {
+  const { response } = held;
   (response as { [HELD]?: Held })[HELD] = held;
   const base: object = Object.getPrototypeOf(response) as object;
   let prototype = prototypes.get(base);
@@ -184,7 +212,7 @@ function innerOf(response: Response, held: Held): Response {
   const body = Reflect.get(base, "body", response) as ReadableStream<Uint8Array> | null;
   const isWeb = body !== null && typeof body.getReader === "function" && !body.locked;
   if (!isWeb) return response;
-  held.isTouched = true;
+  held.touch();
   held.inner = bareResponse(readAhead(body, held.places), response);
   return held.inner;
 }
@@ -238,7 +266,7 @@ function wholeReader(base: object, name: Reader) {
     if (held?.inner !== undefined) return held.inner[name]();
     const read = own<() => Promise<unknown>>(base, this, name);
     if (held === undefined || held.isTouched || held.places.isOver) return read.call(this);
-    held.isTouched = true;
+    held.touch();
     const { places } = held;
     const result = read.call(this);
     result.then(
@@ -256,13 +284,13 @@ function cloner(base: object) {
     const { owner, places, facts, isTouched, inner } = held;
     const copy =
       inner === undefined ? own<() => Response>(base, this, "clone").call(this) : copyOfRead(this, held, inner);
-    const heldCopy = new Held(owner, places, facts);
+    const heldCopy = new Held(copy, owner, places, facts);
     heldCopy.isTouched = isTouched;
-    adopt(copy, heldCopy);
+    adopt(heldCopy);
     sayTheSame(copy, this);
     if (!isTouched && !places.isOver) {
       places.wanted += 1;
-      owner.readLater(copy);
+      owner.readLater(heldCopy);
     }
     return copy;
   };
