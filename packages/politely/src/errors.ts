@@ -31,6 +31,7 @@ export class QueueFullError extends PolitelyError {
 
   constructor(
     readonly key: string,
+    /** How many may wait there: `maxQueue`. */
     readonly limit: number,
   ) {
     super(`Lane "${key}" is full: ${limit} requests already wait. Shed load or raise maxQueue.`);
@@ -63,7 +64,7 @@ export class RobotsError extends PolitelyError {
   ) {
     super(
       reason.startsWith(ABSENT)
-        ? `${url} is not asked for, since robots.txt of "${key}" is not known: ${reason}. Try again then, or turn http.robots off.`
+        ? `${url} is not asked for, since robots.txt of "${key}" is not known: ${reason}. Try again later, or turn http.robots off.`
         : `robots.txt of "${key}" does not allow ${url}: ${reason}. Leave it out, or turn http.robots off.`,
     );
   }

@@ -26,7 +26,7 @@ export type {
 
 /** How a limiter is shown to OpenTelemetry. `maxHosts` is 200 by default. */
 export interface InstrumentLimiterOptions<Observable extends ObservableLike> extends MeasureOptions {
-  /** What makes the instruments: `metrics.getMeter("politely")` of `@opentelemetry/api`. */
+  /** What makes the instruments: `metrics.getMeter("politely")` of `@opentelemetry/api`. One for each limiter: of two on one meter, only the last one's gauges are told. */
   readonly meter: MeterLike<Observable>;
 }
 

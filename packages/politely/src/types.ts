@@ -55,6 +55,7 @@ export interface FetchOptions extends Omit<AcquireOptions, "signal"> {
 
 /** What `fetch` takes, and how the limiter should treat it. */
 export interface PoliteRequestInit extends RequestInit {
+  /** For the limiter; the platform never sees it. */
   readonly politely?: FetchOptions | undefined;
 }
 
@@ -73,6 +74,7 @@ export type Outcome =
       readonly kind: OutcomeKind;
       /** How long the site asked to stay away. 0, negative or not a number counts as absent. */
       readonly retryAfterMs?: number;
+      /** How long the site took to answer, for `adaptive`. Default: from the grant to this report. */
       readonly latencyMs?: number;
       /** Hold this scope instead of the host. */
       readonly scope?: string;
@@ -131,6 +133,7 @@ export interface Clock {
    * `slackMs` says how much later costs nothing, since a bucket saves up meanwhile; it may be ignored. Absent means that every moment counts.
    */
   setTimer(atMs: number, fn: () => void, slackMs?: number): unknown;
+  /** Ends what `setTimer` gave. One that has called already, or was cleared before, is let be. */
   clearTimer(timer: unknown): void;
   /** Lets the process end although this timer is pending. May be absent. */
   unref?(timer: unknown): void;
@@ -190,7 +193,7 @@ export interface Limiter {
    * reports it; any other return is a success. A task that throws reports the status of its error in the same way, else nothing; the error is passed on.
    */
   run<T>(target: Target, task: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T>;
-  /** Makes the same function, paced. `target` may be a function of its arguments. */
+  /** Makes the same function, paced: with its `this`, name and number of arguments. `target` may be a function of its arguments. */
   wrap<This, Args extends unknown[], T>(
     target: Target | ((...args: Args) => Target),
     fn: (this: This, ...args: Args) => T | PromiseLike<T>,

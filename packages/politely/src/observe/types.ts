@@ -18,9 +18,9 @@ export type LimitKind =
 /** One cause of a wait. */
 export interface Cause {
   readonly limit: LimitKind;
-  /** `"host"`, `"intent"`, `"global"` or a scope's name. */
+  /** `"host"`, `"intent"`, `"global"` or a scope's name; `"all"` while everything is paused or closed. */
   readonly scope: string;
-  /** The key that is counted: the host, `"global"`, the scope's name. */
+  /** The key that is counted: the host, `"global"`, the scope's name; `"*"` while everything is paused or closed. */
   readonly key: string;
   /** Time until this cause alone would let it start; a lower bound where an answer is waited for. */
   readonly waitMs: number;
@@ -38,7 +38,7 @@ export interface Explanation {
   readonly waitMs: number;
   /** How many wait in the same lane already. */
   readonly ahead: number;
-  /** Where the host's limits come from: `"hosts.example.com"`, `"default"`, … */
+  /** Where the host's limits come from: `"hosts.example.com"`, `"presets.arxiv"`, `"default"`, `"localhost"`; `"limits"` where `limit` was given them. */
   readonly origin: string;
   /** The most binding first; empty when it may proceed. */
   readonly causes: readonly Cause[];
@@ -51,6 +51,7 @@ export interface Stats {
   readonly totalRequests: number;
   /** Those that waited more than 10 ms. */
   readonly delayedRequests: number;
+  /** Waits that their callers ended. */
   readonly cancelledRequests: number;
   /** Answers that said "too many requests". */
   readonly throttledRequests: number;
@@ -62,6 +63,7 @@ export interface Stats {
   readonly delayRate: number;
   /** From the first start to the last, divided by the number of gaps; 0 before the second. */
   readonly meanIntervalMs: number;
+  /** The last start, by the wall clock; absent before the first. */
   readonly lastRequestAt?: Date;
   readonly inFlight: number;
   readonly waiting: number;
@@ -118,7 +120,9 @@ export interface FleetStats {
 export interface WindowStats {
   /** Units inside the window now. */
   readonly calls: number;
+  /** Units that may still start now; never below 0. */
   readonly remaining: number;
+  /** The window's length. */
   readonly periodMs: number;
   /** Time until the next unit frees; 0 while some remain. */
   readonly nextFreeMs: number;

@@ -28,16 +28,7 @@ const unitUs: Readonly<Record<string, bigint>> = {
 const form = 'a length of time: milliseconds as a number, or text with a unit (ms, s, m, min, h, d) such as "1.5s"';
 
 /**
- * Turns a duration into whole microseconds, rounded up. Takes 0; throws `TypeError` or `RangeError` otherwise.
- *
- * Decimals are exact: `"0.3s"` is 300,000 and not one more.
- */
-export function parseDuration(value: unknown): number {
-  return durationUs(value, "duration", { allowZero: true });
-}
-
-/**
- * Turns the duration of the field `name` into whole microseconds, rounded up.
+ * Turns the duration of the field `name` into whole microseconds, rounded up. Decimals are exact: `"0.3s"` is 300,000 and not one more.
  *
  * Throws `TypeError` for a wrong type and `RangeError` for a wrong value, naming field, rule and value.
  * Infinity, where allowed, stays Infinity.

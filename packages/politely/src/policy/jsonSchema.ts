@@ -1,3 +1,4 @@
+import { maxDurationUs } from "../core/maxDuration.js";
 import { durationPattern } from "./duration.js";
 import { ratePattern } from "./rate.js";
 import { policyShape } from "./schema.js";
@@ -100,7 +101,7 @@ function durationSchema(shape: DurationShape): JsonSchema {
     description:
       'A length of time: milliseconds as a number, or text with a unit (ms, s, m, min, h, d) such as "1.5s".',
     anyOf: [
-      isZeroFine ? { type: "number", minimum: 0 } : { type: "number", exclusiveMinimum: 0 },
+      { type: "number", [isZeroFine ? "minimum" : "exclusiveMinimum"]: 0, maximum: maxDurationUs / 1000 },
       { type: "string", pattern: `^${isZeroFine ? "" : aboveZero}${durationPattern}$` },
     ],
   };
@@ -110,7 +111,7 @@ function rateSchema(definitions: Definitions): JsonSchema {
   return {
     description: 'A count per time: "60/min", "1/3s", "0.5/s", or the same as an object.',
     anyOf: [
-      { type: "string", pattern: `^${aboveZero}${ratePattern}$` },
+      { type: "string", pattern: `^${aboveZero}${ratePattern.replace("/ ?(", `/ ?(${aboveZero}`)}$` },
       {
         type: "object",
         properties: {

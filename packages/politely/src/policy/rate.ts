@@ -91,7 +91,7 @@ function readRateText(text: string): Reading<WrittenRate> {
   const count = match === null ? undefined : readFraction(match[1]);
   const times = match === null ? undefined : readFraction(match[2] ?? "1");
   if (match === null || count === undefined || times === undefined) {
-    const rule = text.length <= 64 && unknownUnit.test(text) ? `have ${unitForm} after the stroke` : `be ${form}`;
+    const rule = text.length <= 64 && unknownUnit.test(text) ? `have ${unitForm} after the slash` : `be ${form}`;
     return bad(`must ${rule}; got ${showValue(text)}`);
   }
   if (count.top === 0n) return bad(`must have a count above 0; got ${showValue(text)}`);

@@ -39,7 +39,7 @@ const hostKeys: KeyShape = { what: "host", read: readHostName, pattern: "^(\\*\\
 const scopeKeys: KeyShape = {
   what: "scope",
   read: readScope,
-  pattern: `^[^*${controlCharacters}]{0,${maxNameLength}}\\*?$`,
+  pattern: `^(?!(${reservedScopes.join("|")})?$)(?!.{${maxNameLength + 1}})[^*${controlCharacters}]*\\*?$`,
 };
 
 const http: ObjectShape = {

@@ -30,6 +30,7 @@ export interface Limits {
         readonly kind: "none" | "linear" | "exponential";
         readonly base: Duration;
         readonly max: Duration;
+        /** Lengthens each step by up to this part of it, from 0 to 1. Default 0. */
         readonly jitter?: number | undefined;
       }
     | undefined;
@@ -136,7 +137,7 @@ export interface PolicyInput {
 /** A host's rule, with where it came from. */
 export interface HostRule {
   readonly rule: Rule;
-  /** `"hosts.example.com"`, `"hosts.*.x.org"`, `"presets.arxiv"`, `"default"` or `"localhost"`. */
+  /** `"hosts.example.com"`, `"hosts.*.x.org"`, `"presets.arxiv"`, `"default"`, `"localhost"` or `"limits"`. */
   readonly origin: string;
   readonly intents: ReadonlyMap<string, Rule>;
   /** Scopes that each of its requests takes, named or not. */

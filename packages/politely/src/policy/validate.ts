@@ -27,8 +27,9 @@ export function validate(shape: Shape, value: unknown, options: ValidateOptions)
   return problems;
 }
 
-/** Adds a field to a path: `default` and `rate` give `default.rate`. */
+/** Adds a field to a path: `default` and `rate` give `default.rate`. A name that cannot be shown so is written as a key is. */
 export function fieldPath(path: string, field: string): string {
+  if (!/^[^\p{Cc}]{1,100}$/u.test(field)) return keyPath(path, field);
   return path === "" ? field : `${path}.${field}`;
 }
 

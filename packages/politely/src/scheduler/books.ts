@@ -92,7 +92,8 @@ export class Books {
       return;
     }
     const { words, halves } = this.slab.chunkOf(slot);
-    if (words[at + GRANTED] === 0) words[at + FIRST_US] = startedUs;
+    // One that was recorded may have been before those that are counted.
+    if (words[at + GRANTED] === 0 || startedUs < words[at + FIRST_US]) words[at + FIRST_US] = startedUs;
     words[at + GRANTED] += 1;
     words[at + WAITED_US] += waitedUs;
     if (isDelayed) halves[2 * at + DELAYED] += 1;

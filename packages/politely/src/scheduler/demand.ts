@@ -44,7 +44,7 @@ export function demandOfKey(
     scopeNames.push(scopeName);
   };
   if (host.exempt) {
-    return { name: key, key, intent: undefined, scopes: [], slots, host, scopeNames: EXEMPT_ONLY, target };
+    return { name: key, key, intent: undefined, slots, host, scopeNames: EXEMPT_ONLY, target };
   }
   const intentRule = intent === undefined ? undefined : host.intents.get(intent);
   let intentName = "";
@@ -64,7 +64,7 @@ export function demandOfKey(
   if (policy.global !== undefined) add("global", keys.scope("global", policy.global));
   const isPlain = intentRule === undefined && scopes.length === 0;
   const name = isPlain ? key : [key, intentName, ...scopes].join("\n");
-  return { name, key, intent, intentOwner, scopes, slots, host, scopeNames, target };
+  return { name, key, intent, intentOwner, slots, host, scopeNames, target };
 }
 
 /** A demand for somebody who waits, while another policy may come: where a grouping has made the key, it says what of. */

@@ -70,7 +70,7 @@ export function causesOf(
     }
     const gate = queue.gateAt(slot);
     if (own.length > 0 || gate === undefined) return;
-    const isWaitedFor = gate.parked.size > 0 || source.counsel?.isWaitedFor(spec, index) === true;
+    const isWaitedFor = queue.isWaitedAt(gate, spec, nowUs) || source.counsel?.isWaitedFor(spec, index) === true;
     if (!isWaitedFor && gate.reservedFor === undefined) return;
     const limit = gate.reservedFor === undefined ? "queue" : "reserved";
     const others = `${gate.waiting} ${gate.waiting === 1 ? "request waits" : "requests wait"} for ${key} already`;

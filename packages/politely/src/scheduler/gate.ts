@@ -38,6 +38,12 @@ export class Gate implements Positioned {
     return this.parked.size > 1 && this.parked.peek()?.head?.cost !== ONE;
   }
 
+  /** The only lane stopped here, where a lighter one could go before it; else undefined. */
+  get loneHeavy(): Lane | undefined {
+    const lane = this.parked.size === 1 ? this.parked.peek() : undefined;
+    return lane?.head?.cost === ONE ? undefined : lane;
+  }
+
   /** Asks the other keys of the first lane, where that is a heavy one, to tell when something happens to them. */
   watchHeavy(): void {
     if (!this.isHeavy) return;

@@ -1,5 +1,6 @@
 import type { Rule } from "../core/rule.js";
 import type { Books } from "./books.js";
+import { HostIndex } from "./hostIndex.js";
 import type { Ledger } from "./ledger.js";
 import { HAS_GATE, IS_IDLE } from "./slab.js";
 
@@ -39,7 +40,7 @@ export interface KeysOptions {
  * Hosts that owe nothing but have statistics stay while they are among the `keepStats` that became idle last.
  */
 export class Keys {
-  readonly hosts = new Map<string, number>();
+  readonly hosts = new HostIndex();
   /** Intents, scopes and the rest that is no host. */
   readonly scopes = new Map<string, number>();
   /** Idle hosts by row, the longest idle first. */
@@ -110,7 +111,7 @@ export class Keys {
 
   /** Looks at some more rows and lets those go that owe nothing. Not between finding a row and taking from it: a new row owes nothing either. */
   sweep(nowUs: number, count = SWEEP_PER_KEY): void {
-    this.#hostCursor ??= this.hosts.entries();
+    this.#hostCursor ??= this.hosts[Symbol.iterator]();
     for (let index = 0; index < count; index++) {
       const next = this.#hostCursor.next();
       if (next.done === true) {

@@ -15,7 +15,6 @@ export interface LaneSpec {
   readonly intent: string | undefined;
   /** Whose intent it is, where the key is shared with hosts beyond `maxKeys`; else undefined. */
   readonly intentOwner?: string | undefined;
-  readonly scopes: readonly string[];
   readonly slots: readonly number[];
   /** `"host"`, `"intent"`, a scope's name or `"global"` for each of `slots`. */
   readonly scopeNames: readonly string[];
@@ -62,13 +61,13 @@ export class Waiter implements InLine {
 }
 
 /** What only some waiters have: a deadline, a signal, a cost of their own. Apart, so that the others stay small. */
-export class Terms implements Positioned {
+export class Terms implements Positioned, InLine {
   /** In the heap of deadlines. */
   position = -1;
   waiter: Waiter | undefined = undefined;
+  /** With its place among those who share a signal. */
   watch: SignalWatch | undefined = undefined;
-  watchPrevious: Terms | undefined = undefined;
-  watchNext: Terms | undefined = undefined;
+  place = -1;
 
   constructor(
     public deadlineUs: number,
@@ -125,7 +124,6 @@ export class Lane implements Positioned {
   readonly key: string;
   readonly intent: string | undefined;
   readonly intentOwner: string | undefined;
-  readonly scopes: readonly string[];
   readonly slots: readonly number[];
   readonly scopeNames: readonly string[];
   /** The gates of its slots. */
@@ -139,7 +137,6 @@ export class Lane implements Positioned {
     this.key = spec.key;
     this.intent = spec.intent;
     this.intentOwner = spec.intentOwner;
-    this.scopes = spec.scopes;
     this.slots = spec.slots;
     this.scopeNames = spec.scopeNames;
     this.#levels = new Heap((a, b) => isBefore(a, b, ageingUs));

@@ -126,9 +126,11 @@ export class LocalLimiter implements Limiter {
   ): (this: This, ...args: Args) => Promise<T> {
     if (typeof fn !== "function") throw new TypeError(`wrap needs a function; got ${String(fn)}.`);
     const run = this.run.bind(this) as <V>(target: Target, task: () => V | PromiseLike<V>) => Promise<V>;
-    return async function wrapped(this: This, ...args: Args): Promise<T> {
+    const wrapped = async function (this: This, ...args: Args): Promise<T> {
       return run(typeof target === "function" ? target(...args) : target, () => fn.apply(this, args));
     };
+    const { name, length } = fn;
+    return Object.defineProperties(wrapped, { name: { value: name }, length: { value: length } });
   }
 
   /** Bound, so that it can be handed to whoever wants a `fetch`. */

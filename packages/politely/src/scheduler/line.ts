@@ -25,7 +25,9 @@ export class Line<Item extends InLine> {
 
   push(item: Item): void {
     item.place = this.#from + this.#items.length;
-    this.#items.push(item);
+    // A list that grows from nothing makes room for many at once, and most lines have one.
+    if (this.#items.length === 0) this.#items = [item];
+    else this.#items.push(item);
     this.count += 1;
   }
 

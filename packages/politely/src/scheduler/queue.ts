@@ -3,9 +3,9 @@ import type { Counsel } from "./counsel.js";
 import { Deadlines } from "./deadlines.js";
 import { Gate, gateAhead, isGateBefore, NO_ROW } from "./gate.js";
 import { Heap } from "./heap.js";
-import { toMsAtOrAfter } from "./instant.js";
 import { costAt, isLaneBefore, Lane, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";
+import { OneTimer } from "./oneTimer.js";
 import type { QueueOwner } from "./queueOwner.js";
 import { LOOK_AGAIN_US, Reservations } from "./reservations.js";
 import { HAS_GATE } from "./slab.js";
@@ -32,8 +32,7 @@ export class Queue {
   alarmUs = Number.POSITIVE_INFINITY;
   readonly #gates = new Map<number, Gate>();
   readonly #wakeUps = new Heap<Gate>(isGateBefore);
-  #timer: unknown = undefined;
-  #timerUs = Number.POSITIVE_INFINITY;
+  readonly #timer: OneTimer;
   #isPumping = false;
   #sequence = 0;
   #stopUs = 0;
@@ -45,9 +44,10 @@ export class Queue {
   constructor(
     readonly owner: QueueOwner,
     readonly ledger: Ledger,
-    readonly clock: Clock,
+    clock: Clock,
     readonly ageingUs: number,
   ) {
+    this.#timer = new OneTimer(clock, () => this.run());
     this.#reservations = new Reservations(ledger, ageingUs, (gate) => this.#wake(gate));
   }
 
@@ -68,10 +68,17 @@ export class Queue {
     if (nowUs < this.pausedUntilUs || this.lanes.has(spec.name)) return false;
     for (let index = 0; index < spec.slots.length; index++) {
       const gate = this.#gates.get(spec.slots[index]);
-      if (gate !== undefined && (gate.parked.size > 0 || gate.reservedFor !== undefined)) return false;
+      if (gate !== undefined && (this.isWaitedAt(gate, spec, nowUs) || gate.reservedFor !== undefined)) return false;
       if (this.ledger.readyAt(spec.slots[index], costAt(cost, index), nowUs) > nowUs) return false;
     }
     return this.owner.counsel?.hasStart(spec, cost, nowUs) ?? true;
+  }
+
+  /** Whether somebody stands at a key before a newcomer. A heavy one alone there was in nobody's way so far: it is looked where that one is stopped by now. */
+  isWaitedAt(gate: Gate, spec: LaneSpec, nowUs: number): boolean {
+    const lane = this.owner.counsel === undefined ? gate.loneHeavy : undefined;
+    const stop = lane && this.#stopOf(lane, nowUs);
+    return stop === undefined ? gate.parked.size > 0 : spec.slots.includes(stop.slot);
   }
 
   /** Puts a waiter at the end of its priority's line. Call `run` afterwards. */
@@ -101,8 +108,10 @@ export class Queue {
   remove(waiter: Waiter): void {
     const { lane, terms } = waiter;
     if (lane === undefined) return;
-    const wasHead = lane.head === waiter;
-    const turn = lane.turnSequence;
+    // Who stands in the middle of a line is neither the head nor who came first.
+    const wasFirst = waiter.level?.line.first === waiter;
+    const wasHead = wasFirst && lane.head === waiter;
+    const turn = wasFirst ? lane.turnSequence : 0;
     lane.remove(waiter);
     if (terms !== undefined) this.deadlines.leave(terms);
     this.waiting -= 1;
@@ -112,7 +121,7 @@ export class Queue {
       return;
     }
     // Somebody in the middle of a lane has no part in what is reserved for it.
-    if (wasHead || lane.turnSequence !== turn) this.#reservations.changed(lane);
+    if (wasFirst && (wasHead || lane.turnSequence !== turn)) this.#reservations.changed(lane);
     // Among several lanes the one who left may also have been its lane's claim to have come first.
     if (wasHead || (lane.gate?.parked.size ?? 0) > 1) this.touchLane(lane);
   }
@@ -373,22 +382,9 @@ export class Queue {
 
   #arm(nowUs: number): void {
     const nextUs = this.#nextUs(nowUs);
-    // A timer that fires too early only looks once more, so one that is set already is left alone.
-    if (this.#timerUs <= nextUs && nextUs !== Number.POSITIVE_INFINITY) return;
-    if (this.#timer !== undefined) this.clock.clearTimer(this.#timer);
-    this.#timerUs = nextUs;
-    this.#timer = undefined;
-    if (nextUs === Number.POSITIVE_INFINITY) return;
     const gate = this.#wakeUps.peek();
-    const slackMs = gate?.readyUs === nextUs ? gate.slackUs / 1000 : 0;
-    this.#timer = this.clock.setTimer(toMsAtOrAfter(nextUs), this.#onTimer, slackMs);
+    this.#timer.set(nextUs, gate?.readyUs === nextUs ? gate.slackUs : 0);
   }
-
-  readonly #onTimer = (): void => {
-    this.#timer = undefined;
-    this.#timerUs = Number.POSITIVE_INFINITY;
-    this.run();
-  };
 
   #nextUs(nowUs: number): number {
     if (this.waiting === 0) return this.alarmUs;

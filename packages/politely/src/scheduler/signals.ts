@@ -1,11 +1,11 @@
 import type { Terms } from "./lane.js";
+import { Line } from "./line.js";
 
 /** The waiters of one abort signal. */
 export interface SignalWatch {
   readonly signal: AbortSignal;
   readonly listener: () => void;
-  first: Terms | undefined;
-  last: Terms | undefined;
+  readonly line: Line<Terms>;
 }
 
 /**
@@ -27,37 +27,24 @@ export class Signals {
     let watch = this.#watches.get(signal);
     if (watch === undefined) {
       const listener = (): void => this.#abort(signal);
-      watch = { signal, listener, first: undefined, last: undefined };
+      watch = { signal, listener, line: new Line() };
       this.#watches.set(signal, watch);
       signal.addEventListener("abort", listener);
     }
     terms.watch = watch;
-    terms.watchPrevious = watch.last;
-    if (watch.last === undefined) watch.first = terms;
-    else watch.last.watchNext = terms;
-    watch.last = terms;
+    watch.line.push(terms);
   }
 
   unwatch(terms: Terms | undefined): void {
     if (terms === undefined) return;
     const { watch } = terms;
     if (watch === undefined) return;
-    this.#unlink(watch, terms);
-    if (watch.first !== undefined) return;
+    terms.watch = undefined;
+    watch.line.remove(terms);
+    if (watch.line.count > 0) return;
     watch.signal.removeEventListener("abort", watch.listener);
     // An aborted signal is off the map already, and another watch of it may have come since.
     if (this.#watches.get(watch.signal) === watch) this.#watches.delete(watch.signal);
-  }
-
-  #unlink(watch: SignalWatch, terms: Terms): void {
-    const { watchPrevious, watchNext } = terms;
-    if (watchPrevious === undefined) watch.first = watchNext;
-    else watchPrevious.watchNext = watchNext;
-    if (watchNext === undefined) watch.last = watchPrevious;
-    else watchNext.watchPrevious = watchPrevious;
-    terms.watch = undefined;
-    terms.watchPrevious = undefined;
-    terms.watchNext = undefined;
   }
 
   #abort(signal: AbortSignal): void {
@@ -66,9 +53,10 @@ export class Signals {
     this.#watches.delete(signal);
     signal.removeEventListener("abort", watch.listener);
     const { reason } = signal as { readonly reason: unknown };
-    // From the front, one at a time: whoever is told may take others off the list.
-    for (let terms = watch.first; terms !== undefined; terms = watch.first) {
-      this.#unlink(watch, terms);
+    for (const terms of watch.line.toArray()) {
+      // Whoever is told may take others off the list.
+      if (terms.watch !== watch) continue;
+      terms.watch = undefined;
       this.onAbort(terms, reason);
     }
     this.onDone();

@@ -1,4 +1,4 @@
-// The state of a key is a row of numbers: three instants and debts, six small counts, then what its policy needs beyond
+// The state of a key is a row of numbers: three instants and debts, five small counts, then what its policy needs beyond
 // that. Rows lie in chunks, so that growing copies nothing and a chunk of forgotten keys can be given back whole.
 
 /** Offsets in 8-byte words: the last start, the bucket's debt, and when that debt was noted. */

@@ -29,7 +29,7 @@ export const SOURCES: readonly SlowdownSource[] = ["headers", "robots", "adaptiv
 
 type Row = { [Source in SlowdownSource]?: Slowdown };
 
-/** Which keys are to be slower than their policy, and since when nobody asks for it any more. */
+/** Which keys are to be slower than their policy, and until when. */
 export class Slowdowns {
   /** What the answers of keys with an adaptive rule have taught, by row. At full speed there is no slowdown, and still something to know. */
   readonly learned = new Map<number, Learned>();

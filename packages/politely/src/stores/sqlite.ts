@@ -43,6 +43,8 @@ export interface SqliteStore extends Store {
 export interface SqliteCells extends Cells {
   /** As `close` of the store. */
   close(): void;
+  /** Why the last try did not get the file; undefined when it did. */
+  lastError(): unknown;
 }
 
 /** So many changes may wait at once; more are refused. */
@@ -63,7 +65,7 @@ const maxPauseMs = 8;
  */
 export function sqliteStore(source: SqliteHandle | string, options: SqliteOptions = {}): SqliteStore {
   const cells = sqliteCells(source, options);
-  return Object.assign(cellStore(cells), { close: () => cells.close() });
+  return Object.assign(cellStore(cells), { close: () => cells.close(), lastError: () => cells.lastError() });
 }
 
 /**
@@ -82,6 +84,7 @@ export function sqliteCells(
   const file = new SqliteFile(openerOf(source), table, time);
   const waiting: Job[] = [];
   let isPumping = false;
+  let lastError: unknown;
 
   const pump = async (): Promise<void> => {
     for (let failures = 0; waiting.length > 0; ) {
@@ -91,8 +94,10 @@ export function sqliteCells(
       try {
         file.transact(jobs);
         failures = 0;
+        lastError = undefined;
         for (const job of waiting.splice(0, jobs.length)) job.settle();
       } catch (error) {
+        lastError = error;
         const goneCount = isBusy(error) ? countLate(jobs, time.nowUs()) : jobs.length;
         fail(waiting.splice(0, goneCount), sqliteError(error, table));
         if (goneCount === jobs.length) {
@@ -122,6 +127,7 @@ export function sqliteCells(
         }
       }),
     close: () => file.close(),
+    lastError: () => lastError,
   };
 }
 

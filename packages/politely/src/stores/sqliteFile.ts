@@ -2,6 +2,7 @@ import { StoreError } from "../errors.js";
 import type { CellWrite } from "./cells.js";
 import type { MachineTime } from "./machineTime.js";
 import type { SqliteHandle, SqliteStatement } from "./sqlite.js";
+import { type SqliteWatch, watchFile } from "./sqliteWatch.js";
 
 /** Expired cells are looked for after so many writes, each time among twice as many cells. */
 const sweepEvery = 16;
@@ -25,6 +26,7 @@ export interface SqliteJob {
 export class SqliteFile {
   private handle: OpenHandle | undefined;
   private statements: Statements | undefined;
+  private watch: SqliteWatch | undefined;
   private isClosed = false;
   /** The latest time this process has seen. */
   private lastUs = 1;
@@ -44,8 +46,10 @@ export class SqliteFile {
     if (this.isClosed) {
       throw new StoreError("The SQLite store is closed. Close it after the limiters that use it.", { isLasting: true });
     }
+    if (this.watch?.isMoved() === true) this.leave(this.watch.path);
     this.handle ??= this.open();
     this.statements ??= prepare(this.handle, this.table);
+    this.watch ??= watchFile(this.handle);
     // IMMEDIATE takes the lock before the first read, so that two processes never both see the old state.
     // Not a prepared statement: with libsql those outlive the handle, and would go on after it was closed.
     this.handle.exec("BEGIN IMMEDIATE");
@@ -66,7 +70,24 @@ export class SqliteFile {
 
   close(): void {
     this.isClosed = true;
+    this.letGo();
+  }
+
+  /** Another file, or none, is where this one was: others do not see what is written here. */
+  private leave(path: string): void {
+    if (this.handle?.close === undefined) {
+      throw new StoreError(
+        `The SQLite file "${path}" was deleted, moved or replaced while it was open. Open it anew: others do not see what is written here.`,
+        { isLasting: true },
+      );
+    }
+    this.letGo();
+    this.isOurs = false;
+  }
+
+  private letGo(): void {
     this.statements = undefined;
+    this.watch = undefined;
     const { handle } = this;
     this.handle = undefined;
     handle?.close?.();

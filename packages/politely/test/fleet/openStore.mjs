@@ -1,4 +1,5 @@
-// How a child process opens each kind of store at an address. Whoever starts the child says the address.
+// How a child process opens each kind of store at an address. Whoever starts the child says the address. The library is the bundled one, which
+// has clients beside it: see bundleLibrary.ts.
 
 /** @typedef {{ store: any; close(): unknown }} Opened */
 /** @typedef {(path: string) => Promise<any>} Library */
@@ -12,7 +13,7 @@ const kinds = {
     return { store: sqliteStore(handle), close: () => handle.close() };
   },
   async postgres(library, { url, table, connections = 2 }, isCrowded) {
-    const [{ Pool }, { postgresStore }] = await Promise.all([import("pg"), library("postgres.js")]);
+    const [{ Pool }, { postgresStore }] = await Promise.all([library("clients/pg.js"), library("postgres.js")]);
     const pool = new Pool({ connectionString: url, max: connections });
     // A connection that breaks while nobody uses it would end the process otherwise.
     pool.on("error", () => {});
@@ -21,7 +22,7 @@ const kinds = {
   },
   async dynamodb(library, { endpoint, table }, isCrowded) {
     const [{ DynamoDB }, { dynamodbStore }] = await Promise.all([
-      import("@aws-sdk/client-dynamodb"),
+      library("clients/@aws-sdk/client-dynamodb.js"),
       library("dynamodb.js"),
     ]);
     const credentials = { accessKeyId: "politely", secretAccessKey: "politely" };
@@ -31,15 +32,15 @@ const kinds = {
     return { store: dynamodbStore(client, options), close: () => client.destroy() };
   },
   async redis(library, { url }) {
-    const { Redis } = await import("ioredis");
+    const { Redis } = await library("clients/ioredis.js");
     return redisOf(library, new Redis(url));
   },
   async "redis-cluster"(library, { nodes }) {
-    const { Cluster } = await import("ioredis");
+    const { Cluster } = await library("clients/ioredis.js");
     return redisOf(library, new Cluster(nodes));
   },
   async "redis-sentinel"(library, { sentinels, name }) {
-    const { Redis } = await import("ioredis");
+    const { Redis } = await library("clients/ioredis.js");
     return redisOf(library, new Redis({ sentinels, name, sentinelRetryStrategy: () => 50, failoverDetector: false }));
   },
 };

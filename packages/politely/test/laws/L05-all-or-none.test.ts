@@ -6,7 +6,7 @@ import { drained, type Script } from "../oracle/script.js";
 import { anyEnding, anyScript } from "./arbitraries.js";
 import { play, startedCalls, startTimes } from "./play.js";
 import { seeded } from "./seeded.js";
-import { anyWorld, toPolicy, worldCost, worldHosts, worldScopes } from "./worlds.js";
+import { anyWorld, toPolicy, type World, worldCost, worldHosts, worldScopes } from "./worlds.js";
 
 describe("L5 all or none", () => {
   it("takes nothing anywhere for a try that is refused, or for a look", async () => {
@@ -108,13 +108,20 @@ describe("L5 all or none", () => {
     );
     await fc.assert(
       fc.asyncProperty(scene, async ([world, body]) => {
-        const run = await play(drained(body, 60, 6_000_000), { policies: [toPolicy(world)] });
+        // The heaviest start costs 6 units of 3 s each, then a window of 4 s from its answer: less than five rounds.
+        const run = await play(drained(body, 5 * body.length, 6_000_000), { policies: [toPolicy(world)] });
         expect(startedCalls(run)).toHaveLength(run.calls.length);
       }),
-      seeded(60),
+      { ...seeded(60), examples: [[[slowest, allHeavy]]] },
     );
   });
 });
+
+const slowest: World = { host: { rate: { count: 1, perUs: 3_000_000, burst: 6 } }, scopes: {} };
+const allHeavy: Script = Array.from({ length: 25 }, () => ({
+  afterUs: 0,
+  step: { kind: "acquire", ask: { host: "a.example", cost: 6 } },
+}));
 
 /** The script without these steps; every other step stays where it was in time. */
 function withoutSteps(script: Script, gone: ReadonlySet<number>): Script {

@@ -33,6 +33,39 @@ describe("a heavy head at a key it shares", () => {
     expect(heavy()).toBe(60_000);
   });
 
+  it("lets those go that would not wait, once something else stops it for longer", async () => {
+    const { clock, limiter } = rig(policy);
+    const open = await limiter.acquire("a.example", { cost: 10 });
+    const heavy = waiting(limiter, "a.example", 10);
+    await clock.advance(2500);
+    expect(limiter.tryAcquire("b.example")).toBeUndefined();
+    expect(limiter.check("b.example")).toMatchObject({ proceed: false });
+    open.release({ kind: "rate_limited", retryAfterMs: 60_000 });
+    expect(limiter.check("b.example")).toEqual({ proceed: true, waitMs: 0 });
+    expect(limiter.tryAcquire("b.example")?.startedAtMs).toBe(2500);
+    expect((await limiter.acquire("c.example", { maxWait: 0 })).startedAtMs).toBe(2500);
+    // The bucket is empty again.
+    expect(limiter.tryAcquire("b.example")).toBeUndefined();
+    await clock.advance(60_000);
+    expect(heavy()).toBe(62_500);
+  });
+
+  it("keeps those back again once that is over before its turn", async () => {
+    const { clock, limiter } = rig(policy);
+    (await limiter.acquire("c.example", { cost: 10 })).release();
+    const heavy = waiting(limiter, "a.example", 10);
+    await clock.advance(2000);
+    limiter.pause("a.example");
+    limiter.pause("b.example");
+    expect(limiter.explain("b.example").causes.map(({ limit }) => limit)).toEqual(["pause"]);
+    limiter.resume("b.example");
+    expect(limiter.tryAcquire("b.example")).toBeDefined();
+    limiter.resume("a.example");
+    expect(limiter.tryAcquire("b.example")).toBeUndefined();
+    await clock.advance(9000);
+    expect(heavy()).toBe(11_000);
+  });
+
   it("lets them go once another lane's start makes its host the last to let it go", async () => {
     const { clock, limiter } = rig({ default: { minDelay: 8000 }, scopes: { "key:x": { rate: "1/s", burst: 5 } } });
     const full = await limiter.acquire({ host: "c.example", scopes: ["key:x"] }, { cost: 5 });
@@ -65,6 +98,18 @@ describe("a heavy head at a key it shares", () => {
       await clock.advance(10_000);
       expect(heavy()).toBe(9500);
     }
+  });
+
+  it("stays where it is when somebody only looks", async () => {
+    const { clock, limiter } = rig({ default: { minDelay: 1000 }, global: { quota: { count: 4, per: "hour" } } });
+    (await limiter.acquire("b.example")).release({ kind: "rate_limited", retryAfterMs: 60_000 });
+    waiting(limiter, "b.example", 3);
+    // From now on the quota would stop it for longer, but it has not come to that yet.
+    (await limiter.acquire("a.example")).release();
+    for (const host of ["a.example", "b.example", "c.example"]) limiter.check(host);
+    const light = waiting(limiter, "a.example", 1);
+    await clock.advance(1000);
+    expect(light()).toBe(1000);
   });
 
   it("still keeps them back while that key is what stops it", async () => {

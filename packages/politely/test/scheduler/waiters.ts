@@ -3,7 +3,7 @@ import { ONE } from "../../src/scheduler/ledger.js";
 
 /** A lane of its own, for a host of that name. */
 export function laneOf(name: string, { ageingUs = 10_000_000 } = {}): Lane {
-  const spec = { name, key: name, intent: undefined, scopes: [], slots: [0], scopeNames: ["host"] };
+  const spec = { name, key: name, intent: undefined, slots: [0], scopeNames: ["host"] };
   return new Lane(spec, ageingUs);
 }
 

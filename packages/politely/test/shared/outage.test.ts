@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { StoreError } from "../../src/errors.js";
 import type { LimiterEvent } from "../../src/observe/types.js";
 import type { SharedLimiter } from "../../src/sharedTypes.js";
+import type { Store } from "../../src/stores/store.js";
 import { Fleet, leastGap, mostWithin } from "./fleet.js";
 
 function outages(limiter: SharedLimiter): string[] {
@@ -170,4 +171,39 @@ describe("while the store is away", () => {
       await expect(fleet.now(limiter.acquire("x.org"))).rejects.toThrow("the table is missing");
     }
   });
+
+  it.each(["share", "closed", "open"] as const)(
+    "%s: an error that waiting does not mend reaches the caller also when the store was away before",
+    async (outage) => {
+      const fleet = new Fleet();
+      let isMissing = false;
+      const missing = new StoreError("the table is missing", { isLasting: true });
+      const store: Store = {
+        ...fleet.store,
+        transact: (keys, operation) => (isMissing ? Promise.reject(missing) : fleet.store.transact(keys, operation)),
+      };
+      const limiter = fleet.add({ rate: "100/s" }, { outage, store });
+      const held = await fleet.now(limiter.acquire("x.org"));
+      fleet.mood = "refusing";
+      const asked = limiter.acquire("x.org").catch((error: unknown) => error);
+      await fleet.clock.advance(1_000);
+      await asked;
+      isMissing = true;
+      await fleet.clock.advance(5_000);
+      await expect(fleet.now(limiter.acquire("x.org"))).rejects.toMatchObject({
+        isLasting: true,
+        message: missing.message,
+      });
+      await expect(fleet.now(limiter.check("x.org"))).rejects.toThrow("the table is missing");
+      void held.release({ kind: "rate_limited", retryAfterMs: 60_000 });
+      await fleet.clock.advance(1_000);
+      // It is mended, and what was heard meanwhile is told.
+      isMissing = false;
+      fleet.mood = "well";
+      await fleet.clock.advance(5_000);
+      const { proceed, waitMs } = await fleet.now(limiter.check("x.org"));
+      expect(proceed).toBe(false);
+      expect(waitMs).toBeGreaterThan(40_000);
+    },
+  );
 });

@@ -2,6 +2,17 @@ import { describe, expect, it } from "vitest";
 import { expectBooks, keyRig, only, rig, track } from "./support.js";
 
 describe("record", () => {
+  it("counts a start told late in the mean interval, also one before the first", async () => {
+    const { clock, limiter } = keyRig({ minDelay: 0 });
+    await clock.advance(10_000);
+    (await limiter.acquire()).release();
+    limiter.record("success", { startedAtMs: 4_000 });
+    expect(limiter.stats()).toMatchObject({ totalRequests: 2, meanIntervalMs: 6_000 });
+    limiter.record("success", { startedAtMs: 8_000 });
+    expect(limiter.stats().meanIntervalMs).toBe(3_000);
+    expect(limiter.elapsedMs()).toBe(0);
+  });
+
   it("counts as a start in every limit", async () => {
     const { limiter } = keyRig({ minDelay: "1s", rate: "1/s", burst: 5, window: "3/min" });
     limiter.record("success");

@@ -107,6 +107,15 @@ describe("run", () => {
 });
 
 describe("wrap", () => {
+  it("keeps the name of the function and how many arguments it takes", () => {
+    const { limiter } = rig();
+    function addUp(a: number, b: number): number {
+      return a + b;
+    }
+    const { name, length } = limiter.wrap("x.org", addUp);
+    expect([name, length]).toEqual(["addUp", 2]);
+  });
+
   it("makes the same function, paced", async () => {
     const { clock, limiter } = rig({ default: { minDelay: "1s" } });
     const add = limiter.wrap("x.org", (a: number, b: number) => ({ sum: a + b, atMs: clock.now() }));

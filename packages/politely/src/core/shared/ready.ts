@@ -244,13 +244,14 @@ function paceAfter(answerUs: number, gapUs: number): number {
  * When to look again at something that an event ends, with so many in front.
  *
  * The first looks when the event is likely, and then ever more rarely the longer nothing has started, so that a long wait is
- * cheap and a short one sharp. Each of the others comes one start later than the one before it: not all look for the same event.
+ * cheap and a short one sharp. Each of the others comes one start later than the one before it, and later still the longer nothing has started: not all look for the same event.
  * Where that is long, it comes just after that one: if that is gone, nothing is lost, and else it learns when its own turn is.
  * A few need not be so sparing: one of them looks each second, however wrong the estimate is.
  */
 function lookAgainAt({ lastUs, line }: KeyState, { atUs, paceUs, pollUs, nowUs, ahead }: Look): number {
   const firstUs = Math.min(atUs, Math.max(nowUs + pollUs, lastUs + paceUs));
-  const stepUs = Math.max(paceUs, Math.min(STANDBY_US, 2 * pollUs));
+  const spareUs = paceUs > 0 ? pollUs - POLL_LEAST_US : pollUs;
+  const stepUs = Math.max(paceUs, Math.min(STANDBY_US, 2 * spareUs));
   const isClose = paceUs <= STANDBY_US || ahead === 0;
   const againUs = isClose ? firstUs + ahead * stepUs : firstUs + POLL_MOST_US + (ahead - 1) * stepUs;
   return line.length < FEW ? Math.min(againUs, nowUs + (line.length + 1) * STANDBY_US) : againUs;

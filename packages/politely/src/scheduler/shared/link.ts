@@ -3,7 +3,6 @@ import type {
   Operation,
   ReplyTo,
   Sender,
-  SetOperation,
   SettleOperation,
   TakeOperation,
   TakeReply,
@@ -13,9 +12,20 @@ import type { Store } from "../../stores/store.js";
 import type { Clock } from "../../types.js";
 import { toUs } from "../instant.js";
 import { AskerNumbers } from "./askers.js";
-import { again, answerName, askUntil, bareAnswer, isGift, isHoldAnswer, latestOf } from "./linkAnswers.js";
+import {
+  again,
+  answerName,
+  askUntil,
+  bareAnswer,
+  isGift,
+  isHoldAnswer,
+  latestOf,
+  NOBODY,
+  trial,
+} from "./linkAnswers.js";
 import { Backlog, type Kept } from "./linkBacklog.js";
 import { SilenceError, unexpected } from "./linkErrors.js";
+import { within } from "./within.js";
 
 /** The longest an answer is waited for before the operation is sent again. */
 const PATIENCE_MS = 1_500;
@@ -235,7 +245,7 @@ export class Link {
     wasSent: boolean,
     error: unknown,
   ): void {
-    if (error instanceof StoreError && error.isLasting) {
+    if (wasSent && error instanceof StoreError && error.isLasting) {
       errand.end();
       this.parts.onLost(keys[0], error.message);
       return;
@@ -298,7 +308,7 @@ export class Link {
       try {
         return await this.#sendOnce(keys, wasSent || attempt > 1 ? again(operation) : operation);
       } catch (cause) {
-        const error = cause instanceof StoreError ? cause : unexpected(this.parts.store.name, cause);
+        const error = cause instanceof StoreError ? cause : unexpected(this.parts.store, cause);
         if (error.isLasting) throw error;
         if (!(error instanceof SilenceError)) said = error.cause ?? error;
         if (attempt >= ATTEMPTS || this.#isClosed) {
@@ -315,31 +325,13 @@ export class Link {
     const { clock, store } = this.parts;
     const sentUs = toUs(clock.now());
     this.calls += 1;
-    const reply = await this.#withPatience(store.transact(keys, operation));
+    const silence = (): SilenceError => new SilenceError(store, PATIENCE_MS);
+    const reply = await within(clock, PATIENCE_MS, store.transact(keys, operation), silence);
     const nowUs = toUs(clock.now());
     // No answer takes longer than it is waited for: the rest of that time this process stood still.
     this.roundTripUs += (Math.min(nowUs - sentUs, toUs(PATIENCE_MS)) - this.roundTripUs) / 8;
     this.offsetUs = reply.nowUs - nowUs;
     return reply;
-  }
-
-  #withPatience<Reply>(answer: Promise<Reply>): Promise<Reply> {
-    const { clock, store } = this.parts;
-    return new Promise((resolve, reject) => {
-      const timer = clock.setTimer(clock.now() + PATIENCE_MS, () => {
-        reject(new SilenceError(store.name, PATIENCE_MS));
-      });
-      answer.then(
-        (reply) => {
-          clock.clearTimer(timer);
-          resolve(reply);
-        },
-        (error: unknown) => {
-          clock.clearTimer(timer);
-          reject(error);
-        },
-      );
-    });
   }
 
   #pause(ms: number): Promise<void> {
@@ -372,7 +364,7 @@ export class Link {
   /** Tries the store with a write, since one that can only be read is of no use; keeps the places of this process, and tells it what it has missed. */
   async #look(): Promise<void> {
     try {
-      await this.#sendOnce([TRIAL_KEY], trial({ asker: `${this.parts.process}:trial`, sequence: 1 }));
+      await this.#try();
       await this.places?.renewAll((keys, make) => this.#sendSurely(keys, make));
       // What comes meanwhile is told afterwards: otherwise a busy process would never be done.
       await this.backlog.tell();
@@ -387,11 +379,15 @@ export class Link {
     this.backlog.sayDropped("while it was away");
     this.tellSoon();
   }
-}
 
-/** Stands for a sender where an operation is only looked at. */
-const NOBODY: Sender = { asker: "", sequence: 0 };
-
-function trial({ asker, sequence }: Sender): SetOperation {
-  return { kind: "set", asker, sequence, pauseUs: -1, reset: "nothing" };
+  /** Tries the store. Where it is away for a reason that waiting does not mend any more, whoever asks hears that one. */
+  async #try(): Promise<void> {
+    try {
+      await this.#sendOnce([TRIAL_KEY], trial({ asker: `${this.parts.process}:trial`, sequence: 1 }));
+    } catch (cause) {
+      const error = cause instanceof StoreError ? cause : unexpected(this.parts.store, cause);
+      if (error.isLasting || this.failure?.isLasting === true) this.failure = error;
+      throw error;
+    }
+  }
 }

@@ -1,4 +1,4 @@
-import type { Operation, Sender, SettleKey, SettleOperation } from "../../core/shared/operation.js";
+import type { Operation, Sender, SetOperation, SettleKey, SettleOperation } from "../../core/shared/operation.js";
 
 /** Whether an operation tells an answer and nothing else that anybody waits for: it holds a key, or says what is left there. */
 export function isHoldAnswer(operation: Operation): operation is SettleOperation {
@@ -67,6 +67,14 @@ export function bareAnswer(operation: SettleOperation, sender: Sender): SettleOp
     windowUnits: 0,
   }));
   return { ...operation, ...sender, place: "", isOver: false, keys };
+}
+
+/** Stands for a sender where an operation is only looked at. */
+export const NOBODY: Sender = { asker: "", sequence: 0 };
+
+/** An operation that changes nothing, and is written all the same. */
+export function trial({ asker, sequence }: Sender): SetOperation {
+  return { kind: "set", asker, sequence, pauseUs: -1, reset: "nothing" };
 }
 
 function isHold(kind: string): boolean {

@@ -1,9 +1,10 @@
 import { StoreError } from "../../errors.js";
+import type { Store } from "../../stores/store.js";
 
 /** Nobody has answered in time. */
 export class SilenceError extends StoreError {
-  constructor(store: string, patienceMs: number) {
-    super(`${store} has not answered in ${patienceMs} ms. Look at the server and the network to it.`);
+  constructor(store: Store, patienceMs: number) {
+    super(`${store.name} has not answered in ${patienceMs} ms. ${adviceFor(store)}`);
   }
 
   /** The same with what the client said about it before, if it said something. */
@@ -14,8 +15,15 @@ export class SilenceError extends StoreError {
 }
 
 /** Makes a `StoreError` of what a store should not have thrown. */
-export function unexpected(name: string, cause: unknown): StoreError {
-  return new StoreError(`${name} failed: ${wordsOf(cause)}. Look at the server and the network to it.`, { cause });
+export function unexpected(store: Store, cause: unknown): StoreError {
+  return new StoreError(`${store.name} failed: ${wordsOf(cause)}. ${adviceFor(store)}`, { cause });
+}
+
+/** Where to look: a store with the clock of its machine has no server. */
+function adviceFor({ timeline }: Store): string {
+  return timeline === "machine"
+    ? "Look at what else on this machine uses it."
+    : "Look at the server and the network to it.";
 }
 
 /** What an error says. One that only gathers others has no words of its own. */

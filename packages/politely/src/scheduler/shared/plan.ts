@@ -5,6 +5,12 @@ import type { CompiledPolicy } from "../../policy/types.js";
 import { OVERFLOW_KEY } from "../keys.js";
 import type { LaneSpec } from "../lane.js";
 
+/**
+ * Starts are granted ahead by at most this: far enough that a process which wakes up late, or a store that answers late, does not make
+ * them late, and less than the time within which everybody has to hear of a 429.
+ */
+export const HORIZON_US = 50_000;
+
 /** Starts that are asked for at once without `batch`: as many as wait, up to this. */
 const TOGETHER_MOST = 64;
 /** With `batch`, at most so much of the rate is taken at a time; of a short window this part of it. */

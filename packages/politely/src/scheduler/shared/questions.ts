@@ -5,17 +5,12 @@ import type { LaneCost, LaneSpec } from "../lane.js";
 import { AskedKeys, type TakeTerms, takeOperation } from "./askFor.js";
 import { leaveFleet } from "./leaveFleet.js";
 import type { Link } from "./link.js";
-import { type Plan, planOf } from "./plan.js";
+import { HORIZON_US, type Plan, planOf } from "./plan.js";
 import type { RunFacts } from "./run.js";
 import type { Standby } from "./standby.js";
 
 /** Plans that are kept, at most. */
 const PLANS_MOST = 10_000;
-/**
- * Starts are granted ahead by at most this: far enough that a process which wakes up late, or a store that answers late, does not make
- * them late, and less than the time within which everybody has to hear of a 429.
- */
-export const HORIZON_US = 50_000;
 /** How often a process says that it is there, when it asks anyway: twice as long after each time, since many may start together. */
 const MEMBER_FIRST_US = 250_000;
 const MEMBER_MOST_US = 30_000_000;

@@ -2,7 +2,7 @@ import type { AnswerNote, Sender, SettleKey, SettleOperation, SettleReply } from
 import type { Outcome, ReleaseOptions } from "../../types.js";
 import { type Answer, NEUTRAL } from "../answers.js";
 import { readCost } from "../demand.js";
-import type { Engine } from "../engine.js";
+import { type Engine, withinOne } from "../engine.js";
 import { costAt, type LaneCost } from "../lane.js";
 import type { Cost } from "../ledger.js";
 import { readOutcome } from "../outcome.js";
@@ -10,6 +10,7 @@ import type { Link } from "./link.js";
 import { aged } from "./linkAnswers.js";
 import type { Plan } from "./plan.js";
 import type { Renewals } from "./renewals.js";
+import { isReported, reportedOf } from "./reported.js";
 import type { Grant, Run } from "./run.js";
 import type { SharedPermit, SharedPermitOwner } from "./sharedPermit.js";
 import type { Standby } from "./standby.js";
@@ -78,7 +79,7 @@ export class Settler implements SharedPermitOwner {
     const { local, grant } = permit;
     if (permit.lapsedAtMs !== undefined && grant !== undefined) {
       permit.lapsedAtMs = undefined;
-      const late = this.read(outcome);
+      const late = this.#unheard(permit, this.read(outcome), outcome);
       return isHold(late) ? this.#tell(permit, grant, late, { cost: undefined, isOver: true }) : undefined;
     }
     if (local.isReleased) return undefined;
@@ -90,11 +91,19 @@ export class Settler implements SharedPermitOwner {
     if (grant === undefined) return undefined;
     const { plan, isFollowed } = grant.facts;
     this.parts.standby.count(plan, -1);
-    const isNews = isFollowed || cost !== undefined || isNew(answer, grant);
-    return isNews ? this.#tellAndFree(permit, grant, answer, cost) : undefined;
+    const unheard = this.#unheard(permit, answer, outcome);
+    const isNews = isFollowed || cost !== undefined || isNew(unheard, grant);
+    return isNews ? this.#tellAndFree(permit, grant, unheard, cost) : undefined;
+  }
+
+  /** What the store has yet to hear of an answer: one that was reported is told already. */
+  #unheard({ reported }: SharedPermit, answer: Answer, outcome: Outcome | undefined): Answer {
+    return isReported(reported, answer, outcome) ? NEUTRAL : answer;
   }
 
   async #tellAndFree(permit: SharedPermit, grant: Grant, answer: Answer, cost: LaneCost | undefined): Promise<void> {
+    // Nobody is to start at its place before the hold that it reported is known.
+    if (permit.telling !== undefined) await permit.telling;
     await this.#tell(permit, grant, answer, { cost, isOver: true });
     this.parts.onFreed(grant.facts.plan.storeKeys);
   }
@@ -111,8 +120,11 @@ export class Settler implements SharedPermitOwner {
     const answer = this.read(outcome);
     const simple = localOutcome(answer);
     if (simple !== undefined) local.report(simple);
-    if (grant !== undefined && isNew(answer, grant)) {
-      await this.#tell(permit, grant, answer, { cost: undefined, isOver: false });
+    if (grant !== undefined && isNew(answer, grant) && !isReported(permit.reported, answer, outcome)) {
+      permit.reported = reportedOf(answer, outcome);
+      const telling = this.#tell(permit, grant, answer, { cost: undefined, isOver: false });
+      if (isHold(answer)) permit.telling = telling.catch(() => undefined);
+      await telling;
     }
   }
 
@@ -212,7 +224,7 @@ export class Settler implements SharedPermitOwner {
   ): (sender: Sender) => SettleOperation {
     const heldAt = answer.scope === undefined ? 0 : Math.max(0, grant.facts.plan.scopeNames.indexOf(answer.scope));
     const engine = this.parts.engine();
-    const terms = { heldAt, cost, isOver, random: within(engine.options.random) };
+    const terms = { heldAt, cost, isOver, random: withinOne(engine.options.random) };
     const heardUs = engine.nowUs();
     return (sender) => {
       const operation = operationOf(grant, answer, terms, sender);
@@ -342,13 +354,3 @@ export function recordedOutcome(answer: Answer): Outcome {
 
 /** An answer that means nothing to limits. */
 const NOT_FOUND = 404;
-
-/** A random number as promised, whatever was delivered: jitter must not shorten anything. */
-function within(random: () => number): number {
-  try {
-    const number = random();
-    return number >= 0 && number < 1 ? number : 0;
-  } catch {
-    return 0;
-  }
-}

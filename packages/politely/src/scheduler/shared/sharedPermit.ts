@@ -1,6 +1,7 @@
 import type { SharedPermit as PublicPermit } from "../../sharedTypes.js";
 import type { Outcome, ReleaseOptions } from "../../types.js";
 import type { HeldPermit } from "../permit.js";
+import type { Reported } from "./reported.js";
 import type { Grant } from "./run.js";
 
 /** Who takes shared permits back. */
@@ -17,6 +18,10 @@ const ASYNC_DISPOSE: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.
 export class SharedPermit implements PublicPermit {
   /** When its place was found gone, on the clock of this process; undefined while it has one, and once it is released. */
   lapsedAtMs: number | undefined = undefined;
+  /** The last answer that was told while it was in flight. */
+  reported: Reported | undefined = undefined;
+  /** Ends when the store has heard the last hold that was told while it was in flight, or it is kept for later. */
+  telling: Promise<void> | undefined = undefined;
 
   constructor(
     readonly owner: SharedPermitOwner,

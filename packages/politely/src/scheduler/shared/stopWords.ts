@@ -5,6 +5,7 @@ import { limitNumbers, sharedRuleOf } from "../../core/shared/ruleNumbers.js";
 import type { LimitKind } from "../../observe/types.js";
 import type { Outlook } from "../counsel.js";
 import type { Slowdowns } from "../slowdowns.js";
+import { HORIZON_US } from "./plan.js";
 
 /** What a store said stops a start, with its instants on this process's clock. */
 export interface ToldStop {
@@ -61,11 +62,8 @@ export function pauseEndUs({ readyUs, because }: { readonly readyUs: number; rea
 function endOf({ kind, atUs, because }: ToldStop, nowUs: number): number {
   if (kind === "concurrency" || kind === "probe") return nowUs;
   if ((kind !== "minDelay" && kind !== "window") || because === "") return atUs;
-  return Math.min(atUs, nowUs + AHEAD_US + Number(because.split("/").at(-1)));
+  return Math.min(atUs, nowUs + HORIZON_US + Number(because.split("/").at(-1)));
 }
-
-/** Starts may be granted so far ahead. */
-const AHEAD_US = 50_000;
 
 /** A gap beyond the policy, which robots.txt or `adaptive` ask for. */
 function slowed({ atUs }: ToldStop, { slot, slowdowns }: StopContext): StopWords {

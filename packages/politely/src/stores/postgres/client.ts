@@ -1,3 +1,5 @@
+import { StoreError } from "../../errors.js";
+
 /** A query as `pg` takes it. */
 export interface PgQuery {
   readonly text: string;
@@ -143,7 +145,7 @@ function pgPoolConnection(pool: PgPool, options: ConnectionOptions): Connection 
 }
 
 function pgClientConnection(client: PgClient, options: ConnectionOptions): Connection {
-  const session = pgSession(client, options);
+  const session = pgSession({ query: (query) => client.query(query).catch(rethrow) }, options);
   return {
     ...session,
     laneCount: 1,
@@ -160,6 +162,15 @@ function pgClientConnection(client: PgClient, options: ConnectionOptions): Conne
       }
     },
   };
+}
+
+/** A single client that has lost its connection never gets another: what it says then does not pass. */
+function rethrow(cause: unknown): never {
+  if (!(cause instanceof Error && /connection error and is not queryable/.test(cause.message))) throw cause;
+  throw new StoreError(
+    "The Client of PostgreSQL has lost its connection. Replace it, or pass a Pool, which connects anew.",
+    { cause, isLasting: true },
+  );
 }
 
 function postgresJsConnection(sql: PostgresJs, { isPrepared }: ConnectionOptions): Connection {

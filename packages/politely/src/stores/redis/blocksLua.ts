@@ -37,7 +37,8 @@ function F.tell(found, kind, at, pace, because)
   if pace then
     ready = min(at, found.time + found.poll)
     again = min(at, max(found.time + found.poll, found.last + pace))
-    local step, ahead = max(pace, min(${STANDBY}, 2 * found.poll)), found.ahead
+    local spare = pace > 0 and found.poll - ${POLL_LEAST} or found.poll
+    local step, ahead = max(pace, min(${STANDBY}, 2 * spare)), found.ahead
     if pace <= ${STANDBY} or ahead == 0 then again = again + ahead * step
     else again = again + ${POLL_MOST} + (ahead - 1) * step end
     if found.others < ${FEW_IN_LINE} then again = min(again, found.time + (found.others + 1) * ${STANDBY}) end

@@ -41,8 +41,8 @@ const MEANINGS: readonly Meaning[] = [
     isLasting: true,
   },
   {
-    code: /^ERR unknown command/,
-    text: "This server does not run scripts, or not for this user. Use Redis 6 or later, or Valkey, with EVALSHA and EVAL allowed.",
+    code: /^(ERR )?unknown (Redis )?command/i,
+    text: "This server lacks what the store needs. Use Redis 6 or later, or Valkey; it must have the commands EVALSHA, EVAL, TIME, GET and SET under these names.",
     isLasting: true,
   },
   { code: /^LOADING /, text: "Redis is still reading its data. Try again soon." },
@@ -61,10 +61,13 @@ const MEANINGS: readonly Meaning[] = [
   },
 ];
 
+/** What Redis 6 puts before the reason when a script fails; later versions put it behind. */
+const SCRIPT_FIRST = /^(ERR Error running script .*)?@user_script: ?\d+: -?/;
+
 /** Makes a `StoreError` of what a client threw, with a sentence about what to do. */
 export function redisError(error: unknown, { keys, names, isClosed }: Errand): StoreError {
   if (error instanceof StoreError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = (error instanceof Error ? error.message : String(error)).replace(SCRIPT_FIRST, "");
   const [, code, place, version] = /^(POLITELYFOREIGN|POLITELYNEWER) (\d+) ?(\d*)/.exec(message) ?? [];
   if (code !== undefined) {
     const name = place === "0" ? names.at(-1) : names[Number(place) - 1];

@@ -23,6 +23,7 @@ function sdk() {
   const provider = new MeterProvider({ readers: [reader] });
   return {
     meter: provider.getMeter("politely"),
+    otherMeter: provider.getMeter("politely.other"),
     collect: async (): Promise<ResourceMetrics> => {
       exporter.reset();
       await reader.forceFlush();
@@ -143,5 +144,25 @@ describe("instrument", () => {
   it("refuses what is no meter", () => {
     const limiter = politely({}, { clock: new VirtualClock() });
     expect(() => instrument(limiter, {} as { meter: ReturnType<typeof sdk>["meter"] })).toThrow(TypeError);
+  });
+
+  it("keeps limiters apart that have a meter each", async () => {
+    const { meter, otherMeter, collect, stop } = sdk();
+    const [first, second] = [politely({ default: { concurrency: 9 } }), politely({ default: { concurrency: 9 } })];
+    instrument(first, { meter });
+    instrument(second, { meter: otherMeter });
+    for (let count = 0; count < 3; count++) await first.acquire("a.org");
+    await second.acquire("a.org");
+    const { scopeMetrics } = await collect();
+    const inFlight = scopeMetrics.map(({ scope, metrics }) => {
+      const found = metrics.find(({ descriptor }) => descriptor.name === GAUGES.inFlight.opentelemetry);
+      const point = found?.dataPoints.find(({ attributes }) => attributes["server.address"] === "a.org");
+      return [scope.name, point?.value];
+    });
+    expect(inFlight).toEqual([
+      ["politely", 3],
+      ["politely.other", 1],
+    ]);
+    await stop();
   });
 });

@@ -203,6 +203,35 @@ describe("a client that was closed", () => {
   });
 });
 
+describe("a connection that the server has cut", () => {
+  const cut = (pid: string): string => `SELECT pg_terminate_backend(${pid})`;
+
+  it("is mended by a pool, and lasts with a single Client, which does not connect anew", async () => {
+    await using place = await openPlace(server);
+    const client = new Client({ connectionString: server.url });
+    client.on("error", () => undefined);
+    await client.connect();
+    const cells = place.cells(client);
+    const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+    await add(cells, "key");
+    await place.admin.query(cut(String(rows[0].pid)));
+    const first = await problemOf(add(cells, "key"));
+    const later = await problemOf(add(cells, "key"));
+    for (const { message, isLasting, cause } of [later, first].slice(0, first.isLasting ? 2 : 1)) {
+      expect(message).toMatch(/lost its connection.*Replace it, or pass a Pool, which connects anew/);
+      expect(isLasting).toBe(true);
+      expect(cause).toBeInstanceOf(Error);
+    }
+
+    const pool = place.pool({ max: 1 });
+    const { rows: own } = await pool.query("SELECT pg_backend_pid() AS pid");
+    await place.admin.query(cut(String(own[0].pid)));
+    const problem = await add(place.cells(pool), "key").catch((error: unknown) => error);
+    if (problem instanceof StoreError) expect(problem.isLasting).toBe(false);
+    await add(place.cells(pool), "key");
+  });
+});
+
 /** A user of its own, and how a pool connects as that user. */
 async function openRole(
   place: Place,

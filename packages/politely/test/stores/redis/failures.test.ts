@@ -186,6 +186,34 @@ describe("a server", () => {
       own.disconnect();
     }
   });
+
+  it.each(["EVALSHA", "EVAL", "TIME", "GET", "SET"])(
+    "that has renamed %s says which commands it must have",
+    async (command) => {
+      await using renamed = await startRedis({ args: ["--rename-command", command, "hidden"] });
+      const own = quiet(new Redis(renamed.url));
+      const error = await failureOf(redisStore(own), "host");
+      expect(error.message).toMatch(/^This server .*EVALSHA, EVAL, TIME, GET and SET/);
+      expect(error.isLasting).toBe(true);
+      own.disconnect();
+    },
+  );
+
+  it.each([
+    ["-READONLY You can't write against a read only replica.", "Redis is a replica here", false],
+    ["-OOM command not allowed when used memory > 'maxmemory'.", "Redis has reached its maxmemory", false],
+    ["-NOREPLICAS Not enough good replicas to write.", "too few replicas follow it", false],
+    ["Unknown Redis command called from Lua script", "must have the commands EVALSHA", true],
+    ["The user executing the script can't run this command or subcommand", "The Redis user may not do this", true],
+  ])("of version 6, which puts the script before the reason, is understood: %s", async (reason, words, isLasting) => {
+    for (const line of ["@user_script:4: @user_script: 4", "@user_script: 4"]) {
+      const said = new Error(`ERR Error running script (call to f_1028a5dba704e1d8): ${line}: ${reason}`);
+      const fails = (): Promise<never> => Promise.reject(said);
+      const error = await failureOf(redisStore({ evalsha: fails, eval: fails }), "host");
+      expect(error.message).toContain(words);
+      expect([error.isLasting, error.cause]).toEqual([isLasting, said]);
+    }
+  });
 });
 
 describe("a client", () => {

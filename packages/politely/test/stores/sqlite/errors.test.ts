@@ -3,7 +3,9 @@ import { join } from "node:path";
 import Database from "libsql";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { StoreError } from "../../../src/errors.js";
+import { politely } from "../../../src/politely.js";
 import { type SqliteCells, type SqliteHandle, sqliteCells, sqliteStore } from "../../../src/stores/sqlite.js";
+import { VirtualClock } from "../../../src/testing/virtualClock.js";
 import { temporaryFile } from "./temporaryFile.js";
 
 afterEach(() => vi.restoreAllMocks());
@@ -233,3 +235,24 @@ describe("a SQLite store refuses", () => {
 function without(name: string, instead?: unknown): typeof process.getBuiltinModule {
   return ((id: string) => (id === name ? instead : realLookup(id))) as typeof process.getBuiltinModule;
 }
+
+it("a limiter on a file that stays locked says so, and nothing of servers and networks", async () => {
+  using file = temporaryFile();
+  await put(sqliteCells(file.open()), "a", "1");
+  const other = file.open();
+  other.exec("BEGIN IMMEDIATE");
+  const clock = new VirtualClock();
+  const store = sqliteStore(file.open());
+  const polite = politely({ default: { rate: "1/s" } }, { store, clock, outage: "closed" });
+  const refused = failure(polite.acquire("x.org"));
+  // The store tries it in real time, and the limiter waits for it in virtual time.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await clock.advance(8_000);
+  const { message, cause, isLasting } = await refused;
+  expect(message).toBe(
+    "SQLite has not answered in 1500 ms. Look at what else on this machine uses it. Its client said: database is locked",
+  );
+  expect([cause, isLasting]).toEqual([expect.objectContaining({ code: "SQLITE_BUSY" }), false]);
+  other.exec("ROLLBACK");
+  await vi.waitUntil(() => store.lastError?.() === undefined);
+});

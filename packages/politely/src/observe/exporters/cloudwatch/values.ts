@@ -11,10 +11,6 @@ export class Values {
   #least = Number.POSITIVE_INFINITY;
   #most = Number.NEGATIVE_INFINITY;
 
-  get count(): number {
-    return this.#count;
-  }
-
   add(value: number): void {
     if (this.#count % this.#stride === 0) this.#kept.push(value);
     this.#count += 1;
