@@ -21,6 +21,8 @@ type fields map[string]any
 var site = http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	Timeout:       5 * time.Minute,
+	// Over a connection that was kept, Go sends again by itself what a site breaks off: a request without a turn.
+	Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
 }
 
 func ask(path string, question fields) (answer fields, err error) {

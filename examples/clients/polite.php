@@ -9,7 +9,8 @@ function ask(string $path, array $question): ?array
 {
     $headers = ["Content-Type: application/json"];
     if (getenv("POLITELY_TOKEN")) $headers[] = "Authorization: Bearer " . getenv("POLITELY_TOKEN");
-    $http = ["method" => "POST", "header" => $headers, "content" => json_encode($question), "timeout" => OPEN_END, "ignore_errors" => true];
+    $body = json_encode($question, JSON_INVALID_UTF8_SUBSTITUTE); // A site's headers may have any bytes, JSON may not.
+    $http = ["method" => "POST", "header" => $headers, "content" => $body, "timeout" => OPEN_END, "ignore_errors" => true];
     $service = getenv("POLITELY_URL") ?: "http://127.0.0.1:8787";
     $answer = @file_get_contents($service . $path, false, stream_context_create(["http" => $http]));
     if ($answer === false || !preg_match("/ 2\d\d/", $http_response_header[0])) throw new Exception("$path: " . ($answer ?: "no answer"));

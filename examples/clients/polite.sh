@@ -7,9 +7,9 @@ hold=600000 # ms, longer than any page takes; a turn is free again after it, wha
 heard=$(mktemp)
 trap 'rm -f "$heard"' EXIT
 
-ask() { # path, JSON
-  curl -sS --fail-with-body ${POLITELY_TOKEN:+-H "Authorization: Bearer $POLITELY_TOKEN"} \
-    -H 'Content-Type: application/json' --data-binary "$2" "$service$1"
+ask() { # path, JSON; the token goes through a pipe, since a command line is there for all to see
+  printf %s "${POLITELY_TOKEN:+Authorization: Bearer $POLITELY_TOKEN}" |
+    curl -sS --fail-with-body -H @- -H 'Content-Type: application/json' --data-binary "$2" "$service$1"
 }
 
 for url in "$@"; do
@@ -20,7 +20,7 @@ for url in "$@"; do
   outcome='"outcome":"server_error"'
   # -g: braces and brackets are part of the URL, which has one turn.
   if status=$(curl -sS -g --max-time 300 -o /dev/null -D "$heard" -w '%{http_code}' --url "$url"); then
-    wait=$(tr -d '\r' <"$heard" | sed -n 's/^[Rr]etry-[Aa]fter: *\([[:alnum:] ,:]*\)$/\1/p')
+    wait=$(tr -d '\r' <"$heard" | sed -n 's/^[Rr]etry-[Aa]fter: *\([[:alnum:] ,:]*\)$/\1/p' | head -n 1)
     outcome="\"status\":$status${wait:+,\"headers\":{\"retry-after\":\"$wait\"\}}"
   else
     status=failed

@@ -10,10 +10,11 @@ export interface Written {
 }
 
 /**
- * Throws `UsageError` when a file that is to be written is one of those that are read, also under another name. Paths are relative to `cwd`;
- * an empty one is no file.
+ * Throws `UsageError` when a file that is to be written has no name or is one of those that are read, also under another name. Paths are
+ * relative to `cwd`; an empty one of those is no file.
  */
 export function keepRead({ option, path }: Written, read: readonly string[], cwd: string): void {
+  if (path === "") throw new UsageError(`${option} takes the name of a file; got ""`);
   const written = fileId(resolve(cwd, path));
   const isRead = written !== undefined && read.some((each) => each !== "" && fileId(resolve(cwd, each)) === written);
   if (isRead) throw new UsageError(`${option} ${path} would replace a file that is read; name another one.`);

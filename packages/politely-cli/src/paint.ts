@@ -2,35 +2,29 @@ import type { Io } from "./io.js";
 
 /** Colours for one stream. Each method returns its text, with codes around it where the stream shows colours. */
 export interface Paint {
-  readonly isColoured: boolean;
   bold(text: string): string;
   dim(text: string): string;
   red(text: string): string;
   green(text: string): string;
   yellow(text: string): string;
-  cyan(text: string): string;
 }
 
 /** No colours at all: for pipes, files and snapshots. */
 export const plainPaint: Paint = {
-  isColoured: false,
   bold: same,
   dim: same,
   red: same,
   green: same,
   yellow: same,
-  cyan: same,
 };
 
 /** The sixteen colours that every terminal has. An empty text gets no codes. */
 export const colourPaint: Paint = {
-  isColoured: true,
   bold: between(1, 22),
   dim: between(2, 22),
   red: between(31, 39),
   green: between(32, 39),
   yellow: between(33, 39),
-  cyan: between(36, 39),
 };
 
 /**

@@ -30,6 +30,9 @@ export interface AuditLogsOptions extends ReadOptions {
  * `WorkError` when no request could be read in any of them, or the receipt cannot be written.
  */
 export async function auditLogs(paths: readonly string[], options: AuditLogsOptions, io: Io): Promise<ExitCode> {
+  if (paths.includes("")) {
+    throw new UsageError("the name of a log is empty. Give a file, the folder of politely get, or - for stdin.");
+  }
   const { path: policyPath, policy } = await findPolicy(options.policy, io.cwd);
   if (options.receipt !== undefined) {
     const read = [policyPath, ...paths, ...paths.map((path) => join(path, "index.jsonl"))];

@@ -133,7 +133,7 @@ function summaryText(policy: PolicyInput): string {
       ? ""
       : policy.presets === true
         ? ", presets"
-        : `, ${countText(policy.presets.length)} presets`;
+        : `, ${countText(policy.presets.length)} ${policy.presets.length === 1 ? "preset" : "presets"}`;
   const isBuiltIn = policy.default === undefined && policy.presets !== true && policy.presets?.includes("collector");
   if (isBuiltIn === true) return `${hosts}${presets}; default of the preset collector`;
   const words = limitWords(policy.default ?? { rate: "1/s" }).join("; ");

@@ -37,7 +37,7 @@ export interface HostExplanation {
   readonly intents: Readonly<Record<string, ToldLimits>>;
   /** Those on top over everything together; absent where there are none, or this host is exempt. */
   readonly global?: ToldLimits;
-  /** Scopes of the policy: on top too, for requests that name one. */
+  /** Scopes of the policy: on top too, for requests that name one. That of all hosts of a preset together is on top for each of them. */
   readonly scopes: Readonly<Record<string, ToldLimits>>;
   /** What would apply without the entry of `hosts`, in words; absent for other rules. */
   readonly instead?: string;
@@ -73,11 +73,21 @@ export function hostExplainer(policy: PolicyInput, file?: ParsedFile): (host: st
       // A host that is turned off is off for every intent.
       intents: limits.enabled === false ? {} : toldEach(intents),
       ...global,
-      scopes: isExempt ? {} : toldEach(policy.scopes ?? {}),
+      scopes: isExempt ? {} : toldEach({ ...togetherScope(togetherOf(rule)), ...policy.scopes }),
       ...insteadOf(policy, rule, host, file),
       notes: notesOf(policy, found, findAny(host).rule),
     };
   };
+}
+
+/** The preset of a host that its site counts as one with others. */
+function togetherOf(rule: FoundRule): Preset | undefined {
+  if (rule.kind !== "preset" || !("countsTogether" in rule.preset)) return undefined;
+  return rule.preset.countsTogether === true ? rule.preset : undefined;
+}
+
+function togetherScope(preset: Preset | undefined): Readonly<Record<string, Limits>> {
+  return preset === undefined ? {} : { [`preset:${preset.id}`]: preset.limits };
 }
 
 /** The path of an entry of `hosts`, as problems write it. */
@@ -175,6 +185,11 @@ function notesOf(policy: PolicyInput, { rule, limits }: RuleOfTarget, known: Fou
     notes.push(
       `the preset ${preset.id} is for this host, with confidence ${preset.confidence}; ${howToApply(policy, preset)}`,
     );
+  }
+  const together = togetherOf(rule);
+  if (together !== undefined) {
+    const hosts = together.hosts.join(", ").replace(/, (?=[^,]*$)/, " and ");
+    notes.push(`the site counts ${hosts} as one: together they keep to the scope preset:${together.id}`);
   }
   if (rule.kind === "preset" && rule.preset !== collector && "requiresContact" in rule.preset) {
     if (rule.preset.requiresContact && policy.http?.contact === undefined) {

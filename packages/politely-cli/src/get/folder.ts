@@ -6,6 +6,7 @@ import { BodyFiles } from "./bodyFiles.js";
 import { IndexFile } from "./indexFile.js";
 import { Journal } from "./journal.js";
 import { makeFolder } from "./makeFolder.js";
+import { dropLists } from "./queue/sqliteStatements.js";
 import { closeExclusive, isBusy, isDamaged, openSqlite, type SqliteDatabase } from "./sqlite.js";
 
 /** The folder of a run, opened. Nobody else has it open. */
@@ -15,6 +16,8 @@ export interface Folder {
   readonly database: SqliteDatabase;
   readonly journal: Journal;
   readonly index: IndexFile;
+  /** Lines of the index are gone that the journal knew of. The list of the folder is empty then: only the lines that are left count as finished. */
+  readonly hasLostLines: boolean;
   readonly files: BodyFiles;
   /** Room for the index and the journal when the disk is full. */
   readonly ballast: Ballast;
@@ -27,6 +30,8 @@ export function openFolder(path: string): Folder {
   try {
     const journal = new Journal(database);
     const index = new IndexFile(join(path, "index.jsonl"));
+    const hasLostLines = index.bytes < journal.indexBytes;
+    if (hasLostLines) dropLists(database);
     const ballast = new Ballast(join(path, ".ballast"));
     const files = new BodyFiles(path);
     return {
@@ -34,6 +39,7 @@ export function openFolder(path: string): Folder {
       database,
       journal,
       index,
+      hasLostLines,
       files,
       ballast,
       async close() {

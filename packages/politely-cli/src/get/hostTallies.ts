@@ -1,5 +1,5 @@
-import type { LimitWords } from "./limitWords.js";
 import type { HostSummary } from "./observer.js";
+import type { ShortLimits } from "./shortLimits.js";
 
 /** Hosts beyond these are counted together. */
 const MAX_HOSTS = 20_000;
@@ -70,7 +70,7 @@ export class HostTallies {
   }
 
   /** The hosts with the most requests first. */
-  summaries(words: (key: string) => LimitWords): readonly HostSummary[] {
+  summaries(words: (key: string) => ShortLimits): readonly HostSummary[] {
     return [...this.#tallies]
       .filter(([, { requests }]) => requests > 0)
       .sort(([, a], [, b]) => b.requests - a.requests)
@@ -78,7 +78,7 @@ export class HostTallies {
   }
 }
 
-function summaryOf(key: string, tally: Tally, { text, perSec }: LimitWords): HostSummary {
+function summaryOf(key: string, tally: Tally, { text, perSec }: ShortLimits): HostSummary {
   const { requests, throttled, failed, waitedMs, firstMs, lastMs } = tally;
   const spanMs = lastMs - firstMs;
   return {

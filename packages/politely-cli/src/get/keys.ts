@@ -1,18 +1,21 @@
 import { type Limiter, type PolicyInput, politely } from "politely";
-import { type LimitWords, limitWords } from "./limitWords.js";
+import { Rules } from "../policy/rules.js";
+import { type ShortLimits, shortLimits } from "./shortLimits.js";
 
 const MAX_KNOWN = 100_000;
 
 /** Tells under which key the limiter counts a URL, and what its limits are. It takes nothing. */
 export class Keys {
   readonly #limiter: Limiter;
+  readonly #rules: Rules;
   /** By host and port: nothing else of a URL matters to a policy from a file. */
   readonly #known = new Map<string, string>();
-  readonly #words = new Map<string, LimitWords>();
+  readonly #words = new Map<string, ShortLimits>();
 
   /** Throws `PolicyError` for a policy with problems. */
-  constructor(readonly policy: PolicyInput) {
+  constructor(policy: PolicyInput) {
     this.#limiter = politely(policy);
+    this.#rules = new Rules(policy);
   }
 
   keyOf(url: string): string {
@@ -28,21 +31,12 @@ export class Keys {
   }
 
   /** The limits of a key in words. */
-  words(key: string): LimitWords {
+  words(key: string): ShortLimits {
     const known = this.#words.get(key);
     if (known !== undefined) return known;
-    const words = limitWords(this.policy, this.#origin(key));
+    const words = shortLimits(this.#rules.of(key).limits);
     if (this.#words.size >= MAX_KNOWN) this.#words.clear();
     this.#words.set(key, words);
     return words;
-  }
-
-  #origin(key: string): string {
-    try {
-      return this.#limiter.explain(key).origin;
-    } catch {
-      // A key that a grouping made up need not be a host.
-      return "default";
-    }
   }
 }

@@ -91,13 +91,14 @@ export class Recorder {
 }
 
 /**
- * Tells the list what the index says and the list does not know: a process was killed between the two, or the journal is lost. The last
+ * Tells the list what the index says and the list does not know: a process was killed between the two, or one of them is lost. The last
  * line of a URL holds. Returns how many lines that were.
  */
 export async function reconcile(options: Pick<RecorderOptions, "index" | "journal" | "queue">): Promise<number> {
   const { index, journal, queue } = options;
-  const from = journal.indexBytes <= index.bytes ? journal.indexBytes : 0;
-  if (from === index.bytes) return 0;
+  const known = journal.indexBytes;
+  if (known === index.bytes) return 0;
+  const from = known < index.bytes ? known : 0;
   let count = 0;
   for (const lines of index.lines(from)) {
     count += lines.length;

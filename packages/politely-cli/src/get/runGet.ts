@@ -25,6 +25,9 @@ const LEASE_MS = 30_000;
 const LONG_LIST = 20_000;
 /** Clients try again with growing pauses: others may find a store that is back so much later. */
 const LATE_MS = 10_000;
+/** What becomes of URLs whose lines are gone from the index. */
+const LOST = "URLs whose lines are gone are asked for again";
+const LOST_SHARED = "what the shared list has as finished stays so; --refresh asks for it again";
 
 /**
  * Fetches a list into a folder, within the limits of the policy, and resolves to how that went.
@@ -83,6 +86,7 @@ async function begin(folder: Folder, queue: UrlQueue, task: Task): Promise<void>
   const isShared = options.share !== undefined;
   const isRefresh = options.isRefresh === true;
   const graceMs = (options.leaseMs ?? LEASE_MS) + LATE_MS;
+  if (folder.hasLostLines) observer.log(`index.jsonl is shorter than it was: ${isShared ? LOST_SHARED : LOST}`);
   let hasReturned = true;
   const restore = async (): Promise<void> => {
     hasReturned = true;

@@ -87,8 +87,7 @@ function verdictOfRobots(reason: string): Verdict {
     const words = trouble.startsWith(UNREACHABLE) ? trouble.slice(UNREACHABLE.length) : trouble;
     return { outcome: "failed", error: `robots.txt could not be had: ${words}` };
   }
-  const isForbidden = !/^it (could not|answered)/.test(reason);
-  return { outcome: isForbidden ? "refused" : "failed", error: `robots.txt: ${reason}` };
+  return { outcome: "refused", error: `robots.txt: ${reason}` };
 }
 
 const DISK_CODES = [

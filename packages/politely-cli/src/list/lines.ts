@@ -57,12 +57,15 @@ function* decoded(bytes: Uint8Array, isFirst: boolean): Iterable<readonly string
   throw new LineError(isFirst ? wrongStart(bytes) : wrongText("LATIN1"));
 }
 
+/** How compressed files begin, in hexadecimal, and what unpacks them. */
+const PACKED = { "1f8b": "zcat", "28b52ffd": "zstdcat", fd377a58: "xzcat", "425a68": "bzcat", "504b0304": "unzip -p" };
+
 /** What to do about a list that is no UTF-8, by its first bytes. */
 function wrongStart(bytes: Uint8Array): string {
-  const [first, second] = bytes;
-  if (first === 0x1f && second === 0x8b) return "is compressed. Unpack the list first: zcat.";
-  const isWide = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
-  return wrongText(isWide ? "UTF-16" : "LATIN1");
+  const begin = Buffer.from(bytes.subarray(0, 4)).toString("hex");
+  const [, unpack] = Object.entries(PACKED).find(([magic]) => begin.startsWith(magic)) ?? [];
+  if (unpack !== undefined) return `is compressed. Unpack the list first: ${unpack}.`;
+  return wrongText(/^(fffe|feff)/.test(begin) ? "UTF-16" : "LATIN1");
 }
 
 function wrongText(encoding: string): string {

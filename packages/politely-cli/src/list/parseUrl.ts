@@ -7,7 +7,7 @@ const MAX_LENGTH = 8_192;
 /**
  * Makes what somebody wrote into a URL: `example.com/x` gets `https://`, a fragment is dropped.
  *
- * Throws `UsageError`, with `place` in front, for what is not an http or https URL, carries a password, is longer than 8,192 characters, or
+ * Throws `UsageError`, with `place` in front, for what is not an http or https URL, a single word or a path included, carries a password, is longer than 8,192 characters, or
  * names a host that the limiter does not take.
  */
 export function parseUrl(text: string, place: string): string {
@@ -23,7 +23,7 @@ export function parseUrl(text: string, place: string): string {
     );
   }
   const written = hasScheme ? text : `https://${text}`;
-  if (!URL.canParse(written) || /\s/.test(text)) {
+  if (!URL.canParse(written) || /\s/.test(text) || !(hasScheme || beginsWithHost(text))) {
     throw new UsageError(`${place}${show(text)} is not a URL. Write one such as https://example.com/page.`);
   }
   const url = new URL(written);
@@ -36,6 +36,12 @@ export function parseUrl(text: string, place: string): string {
   checkHost(url, `${place}the host of ${show(text)}`);
   if (url.hash !== "" || url.href.endsWith("#")) url.hash = "";
   return url.href;
+}
+
+/** Whether a text without a scheme begins with what can only be a host. A single word is more likely the title of a column. */
+export function beginsWithHost(text: string): boolean {
+  const [host = ""] = text.replace(/^\/\//, "").split(/[/?#]/, 1);
+  return /[.:]/.test(host) || host.toLowerCase() === "localhost";
 }
 
 /** Lower-case names without anything special, up to the length of one part: certain without asking. */

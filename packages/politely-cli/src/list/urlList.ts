@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { UsageError, WorkError } from "../errors.js";
 import { type Io, untilInterrupted } from "../io.js";
 import { LineError, readLines } from "./lines.js";
-import { parseUrl } from "./parseUrl.js";
+import { beginsWithHost, parseUrl } from "./parseUrl.js";
 
 /** One URL somebody wants, and where it was written. */
 export interface ListedUrl {
@@ -28,9 +28,13 @@ const LIST_NAME = /\.(txt|csv|tsv|lst|list|urls|json|jsonl|md|log)$/i;
  *
  * Blank lines and lines that begin with `#` are skipped; `example.com/x` means `https://example.com/x`. A URL that is written twice
  * comes twice. It streams: a list of any length takes the memory of one piece of it. Throws `UsageError` with file and line for
- * what is no URL or not UTF-8, for a missing file and for one that cannot be read; `WorkError` when `interrupted` is aborted while a file or stdin is read.
+ * what is no URL or not UTF-8, for a missing file, one that cannot be read and an empty argument; `WorkError` when `interrupted` is aborted while a file or stdin is read.
  */
 export async function* readUrls(args: readonly string[], io: ListIo): AsyncIterable<ListedUrl> {
+  // Before stdin is waited for. A shell makes an empty argument of a variable that is not set.
+  if (args.includes("")) {
+    throw new UsageError("an argument is empty. Give a URL, a file with one URL a line, or - for stdin.");
+  }
   for (const [index, arg] of args.entries()) {
     if (arg === "-") {
       yield* readList("stdin", io.stdin, io);
@@ -77,9 +81,7 @@ function urlOfArgument(arg: string): string {
 function looksLikePath(arg: string): boolean {
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(arg)) return false;
   if (/^[./~\\]/.test(arg) || /^[a-z]:[\\/]/i.test(arg)) return true;
-  const [host = ""] = arg.split("/", 1);
-  const isHostLike = /[.:]/.test(host) || host.toLowerCase() === "localhost";
-  return !isHostLike || (LIST_NAME.test(arg) && !arg.includes("?") && !arg.includes("/"));
+  return !beginsWithHost(arg) || (LIST_NAME.test(arg) && !arg.includes("?") && !arg.includes("/"));
 }
 
 async function kindOf(path: string): Promise<"file" | "folder" | "none"> {

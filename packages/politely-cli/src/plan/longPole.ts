@@ -1,3 +1,5 @@
+import type { Limits } from "politely";
+import type { HostRule, ScopeRule } from "../policy/rules.js";
 import { type Curve, planAlone } from "./alone.js";
 import { onePerSecondMore } from "./pace.js";
 import type { HostPlan, LongPole, PlanProgress, WhatIf } from "./plan.js";
@@ -32,9 +34,10 @@ function* whatIfOf(task: PlanTask, hosts: readonly HostPlan[]): Generator<PlanPr
   const scope = pole.binds?.scope;
   if (scope === undefined || rule?.limits === undefined) return undefined;
   const isShared = scope === "global" && shared !== undefined;
-  const loosened = onePerSecondMore(isShared ? shared : rule.limits, assumed.latencyMs);
+  const budget = pole.binds?.origin === undefined ? undefined : rule.scope;
+  const limits = isShared ? shared : (budget?.limits ?? rule.limits);
+  const loosened = onePerSecondMore(limits, assumed.latencyMs);
   if (task.isPlayed && requests > MOST_PLAYED_TWICE) {
-    const limits = isShared ? shared : rule.limits;
     const share = finish(planAlone(loosened, SAMPLE, assumed)) / finish(planAlone(limits, SAMPLE, assumed));
     const lastMs = (pole.endsAtMs - assumed.latencyMs) * Math.min(1, share) + assumed.latencyMs;
     const second = isShared ? undefined : hosts[1];
@@ -43,8 +46,21 @@ function* whatIfOf(task: PlanTask, hosts: readonly HostPlan[]): Generator<PlanPr
   }
   const [last] = yield* isShared
     ? task.hosts(rules, loosened)
-    : task.hosts(new Map([...rules, [pole.key, { ...rule, limits: loosened }]]), shared);
+    : task.hosts(withLimits(rules, pole.key, { limits: loosened, budget }), shared);
   return whatIfAt(scope, pole, last.endsAtMs, last.key, false);
+}
+
+/** The rules with other limits for one host, or for the budget that it has with others. */
+function withLimits(
+  rules: ReadonlyMap<string, HostRule>,
+  key: string,
+  { limits, budget }: { readonly limits: Limits; readonly budget: ScopeRule | undefined },
+): ReadonlyMap<string, HostRule> {
+  const changed = (rule: HostRule, host: string): HostRule => {
+    if (budget === undefined) return host === key ? { ...rule, limits } : rule;
+    return rule.scope === budget ? { ...rule, scope: { ...budget, limits } } : rule;
+  };
+  return new Map([...rules].map(([host, rule]) => [host, changed(rule, host)]));
 }
 
 function whatIfAt(

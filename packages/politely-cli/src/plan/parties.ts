@@ -1,5 +1,5 @@
+import type { HostRule } from "../policy/rules.js";
 import type { HostPlan } from "./plan.js";
-import type { HostRule } from "./rules.js";
 
 /** Hosts that their site counts as one. */
 interface Party {

@@ -47,6 +47,8 @@ export interface Binding {
   readonly scope: "host" | "global";
   /** In words: `rate 1/s`, `concurrency 4`. */
   readonly text: string;
+  /** Where it comes from, when that is not where the host's own limits do: `"scopes.preset:arxiv"`. */
+  readonly origin?: string;
   /** All waits between its starts for this limit together. */
   readonly waitMs: number;
 }

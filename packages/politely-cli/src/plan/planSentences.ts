@@ -18,7 +18,7 @@ export function endText(plan: Plan, wallMs: number): string {
 /** What holds a host back, with where its limits come from: `rate 1/s (default)`. */
 export function bindingText({ binds, origin }: HostPlan): string {
   if (binds === undefined) return `nothing (${origin})`;
-  return binds.scope === "global" ? `global ${binds.text}` : `${binds.text} (${origin})`;
+  return binds.scope === "global" ? `global ${binds.text}` : `${binds.text} (${binds.origin ?? origin})`;
 }
 
 /** Which host is done last and what would help, in a few sentences; none for an empty plan. */

@@ -1,11 +1,11 @@
 import type { Duration, Limits, PolicyInput } from "politely";
 import { durationMs } from "../policy/rateParts.js";
+import { EXEMPT, type HostRule, Rules, type ScopeRule } from "../policy/rules.js";
 import { type Assumptions, type Curve, NONE, planAlone } from "./alone.js";
 import { Parties } from "./parties.js";
 import { peakInFlight } from "./peakInFlight.js";
 import type { Binding, HostPlan, PlanOptions, PlanProgress } from "./plan.js";
-import { EXEMPT, type HostRule, Rules } from "./rules.js";
-import { planTogether } from "./together.js";
+import { planTogether, type SharerRule, WAITS_OF_SHARER } from "./together.js";
 import { WAITS } from "./waits.js";
 
 const MAX_LATENCY_MS = 600_000;
@@ -52,6 +52,7 @@ export class PlanTask {
     if (shared === undefined || isOnlyPlaces(shared)) plans = yield* this.#apart(keys, all);
     // Places that are never all taken hold nobody back: then hosts do as they would alone.
     if (shared !== undefined && !(plans !== undefined && this.#fits(plans, shared))) {
+      this.isPlayed = true;
       plans = yield* this.#together(keys, all, shared);
     }
     const split = this.#parties.split(plans ?? [], this.assumed.latencyMs);
@@ -83,17 +84,18 @@ export class PlanTask {
     return name;
   }
 
-  /** Hosts that share nothing: one curve for each rule serves all its hosts. */
+  /** Hosts that share nothing with all others: one curve for each rule serves all its hosts. Those of a scope play at once. */
   *#apart(keys: readonly string[], rules: ReadonlyMap<string, HostRule>): Generator<PlanProgress, HostPlan[]> {
     const groups = new Map<string, string[]>();
-    for (const key of keys) {
+    const [scoped, alone] = split(keys, (key) => rules.get(key)?.scope !== undefined);
+    const plans = scoped.length === 0 ? [] : yield* this.#together(scoped, rules, NO_LIMITS);
+    for (const key of alone) {
       const name = this.#nameOf(rules.get(key)?.limits);
       const group = groups.get(name);
       if (group === undefined) groups.set(name, [key]);
       else group.push(key);
     }
     for (const members of groups.values()) this.#toPlan += this.#most(members);
-    const plans: HostPlan[] = [];
     for (const [name, members] of groups) {
       const count = this.#most(members);
       let curve = this.#curves.get(name);
@@ -119,7 +121,7 @@ export class PlanTask {
           const number = curve.waitedFor[summed];
           if (number !== NONE) waits[number] += starts[summed] - starts[summed - 1];
         }
-        const binds = mostOf(waits, 0, curve.texts, "host");
+        const binds = mostOf(waits, curve.texts);
         return this.#hostPlan({ key, requests, starts, binds, nextMs: curve.nextMs }, rules);
       });
   }
@@ -130,22 +132,22 @@ export class PlanTask {
     rules: ReadonlyMap<string, HostRule>,
     shared: Limits,
   ): Generator<PlanProgress, HostPlan[]> {
-    this.isPlayed = true;
     const [exempt, paced] = split(keys, (key) => rules.get(key)?.limits === undefined);
     const numbers = new Map<string, number>();
-    const limitsByNumber: Limits[] = [];
+    const byNumber: SharerRule[] = [];
     const sharers = paced.map((key) => {
-      const limits = rules.get(key)?.limits ?? NO_LIMITS;
-      const name = this.#nameOf(limits);
-      const rule = numbers.get(name) ?? limitsByNumber.push(limits) - 1;
+      const { limits = NO_LIMITS, scope } = rules.get(key) ?? {};
+      const name = `${this.#nameOf(limits)} ${scope?.name ?? ""}`;
+      const rule = numbers.get(name) ?? byNumber.push({ limits, scope }) - 1;
       numbers.set(name, rule);
       return { rule, requests: this.#count(key) };
     });
     this.#toPlan += sharers.reduce((sum, { requests }) => sum + requests, 0);
-    const plan = yield* this.#counted(planTogether(sharers, limitsByNumber, shared, this.assumed));
+    const plan = yield* this.#counted(planTogether(sharers, byNumber, shared, this.assumed));
     const plans = paced.map((key, host) => {
       const { rule, requests } = sharers[host];
-      const own = mostOf(plan.ownWaits, host * WAITS.length, plan.texts[rule], "host");
+      const waits = plan.ownWaits.subarray(host * WAITS_OF_SHARER, (host + 1) * WAITS_OF_SHARER);
+      const own = ownBinding(waits, plan.texts[rule], byNumber[rule].scope);
       const waitMs = plan.sharedWaits[host];
       const binds = waitMs > (own?.waitMs ?? 0) ? { scope: "global" as const, text: plan.sharedText, waitMs } : own;
       return this.#hostPlan({ key, requests, starts: plan.starts[host], binds, nextMs: plan.nextMs }, rules);
@@ -182,16 +184,19 @@ function isOnlyPlaces({ concurrency, minDelay, rate, window, quota, maxHold, ada
 }
 
 /** The limit that was waited for longest; undefined when none was. */
-function mostOf(
-  waits: ArrayLike<number>,
-  from: number,
-  texts: readonly string[],
-  scope: Binding["scope"],
-): Binding | undefined {
+function mostOf(waits: ArrayLike<number>, texts: readonly string[]): Binding | undefined {
   let most = 0;
-  for (let number = 1; number < WAITS.length; number++) if (waits[from + number] > waits[from + most]) most = number;
-  const waitMs = waits[from + most];
-  return waitMs > 0 ? { scope, text: texts[most], waitMs } : undefined;
+  for (let number = 1; number < WAITS.length; number++) if (waits[number] > waits[most]) most = number;
+  const waitMs = waits[most];
+  return waitMs > 0 ? { scope: "host", text: texts[most], waitMs } : undefined;
+}
+
+/** The same of a host that played with others: one of its own limits, or of its scope. */
+function ownBinding(waits: Float64Array, texts: readonly string[], scope: ScopeRule | undefined): Binding | undefined {
+  const own = mostOf(waits, texts);
+  const together = mostOf(waits.subarray(WAITS.length), texts.slice(WAITS.length));
+  if (scope === undefined || together === undefined || together.waitMs <= (own?.waitMs ?? 0)) return own;
+  return { ...together, origin: `scopes.${scope.name}` };
 }
 
 function split<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): readonly [Item[], Item[]] {

@@ -7,7 +7,9 @@ import {
   type Permit,
   type PolicyInput,
   politely,
+  type Target,
 } from "politely";
+import type { ScopeRule } from "../policy/rules.js";
 import type { Assumptions } from "./alone.js";
 import { Flight, isEven, isFollowed, takesUs } from "./flight.js";
 import { InstantHeap } from "./instantHeap.js";
@@ -21,15 +23,25 @@ export interface Sharer {
   readonly requests: number;
 }
 
+/** What hosts with one number have. */
+export interface SharerRule {
+  readonly limits: Limits;
+  /** A budget that they have together, beside that of all hosts. */
+  readonly scope: ScopeRule | undefined;
+}
+
+/** Numbers that a host's waits take: those for its own limits by `WAITS`, then those for its scope's. */
+export const WAITS_OF_SHARER = 2 * WAITS.length;
+
 /** When hosts that share a budget start their requests. */
 export interface TogetherPlan {
   /** The starts of each host, in milliseconds from the beginning. Shorter than asked where the horizon comes first. */
   readonly starts: readonly Float64Array[];
-  /** How long each host waited for each of its own limits: `WAITS.length` numbers a host, in milliseconds. */
+  /** How long each host waited for each of its own limits and its scope's: `WAITS_OF_SHARER` numbers a host, in milliseconds. */
   readonly ownWaits: Float64Array;
   /** How long each host waited for what all share, in milliseconds. */
   readonly sharedWaits: Float64Array;
-  /** A rule's limits in words, by their numbers in `WAITS`. */
+  /** A rule's limits in words, by the same numbers. */
   readonly texts: readonly (readonly string[])[];
   /** The limit of the shared budget that held back most, in words; empty when none did. */
   readonly sharedText: string;
@@ -49,7 +61,7 @@ const NOBODY = -1;
  */
 export function* planTogether(
   sharers: readonly Sharer[],
-  rules: readonly Limits[],
+  rules: readonly SharerRule[],
   shared: Limits,
   assumed: Assumptions,
 ): Generator<number, TogetherPlan> {
@@ -62,7 +74,7 @@ class Together {
   readonly #clock: PlanClock;
   readonly #hosts: Limiter;
   readonly #shared: KeyLimiter;
-  readonly #names: readonly string[];
+  readonly #targets: readonly Target[];
   /** Hosts that wait for their own limits, by when they are over. An entry counts while its rank is the host's latest. */
   readonly #waiting = new InstantHeap();
   /** Hosts that wait for their turn at the shared budget, by their last start. */
@@ -84,6 +96,8 @@ class Together {
   readonly #isFollowed: readonly boolean[];
   readonly #takesUs: readonly number[];
   readonly #isEven: readonly boolean[];
+  /** By scope: hosts that wait for a place in it. */
+  readonly #placeless = new Map<string, Set<number>>();
   /** What every start of a host under an even rule comes after the one before, and the limit; 0 until it is known. */
   readonly #gapsUs: Float64Array;
   readonly #gapLimits: Int8Array;
@@ -95,7 +109,7 @@ class Together {
 
   constructor(
     readonly sharers: readonly Sharer[],
-    rules: readonly Limits[],
+    readonly rules: readonly SharerRule[],
     readonly shared: Limits,
     { latencyMs, wallMs }: Assumptions,
   ) {
@@ -103,7 +117,7 @@ class Together {
     this.#clock = new PlanClock(wallMs);
     this.#hosts = politely(policyOf(rules), { clock: this.#clock, keepStats: 0, maxKeys: 100_000_000 });
     this.#shared = limit(shared, { clock: this.#clock, keepStats: 0 });
-    this.#names = sharers.map(({ rule }, host) => `h${host}.r${rule}`);
+    this.#targets = sharers.map(({ rule }, host) => targetOf(`h${host}.r${rule}`, rules[rule]));
     this.#offsets = new Float64Array(count);
     sharers.forEach(({ requests }, host) => {
       this.#offsets[host] = this.#left;
@@ -116,14 +130,14 @@ class Together {
     this.#ranks = new Float64Array(count);
     this.#turnUs = new Float64Array(count);
     this.#turns = Float64Array.from(sharers, (_, host) => host - count);
-    this.#ownWaits = new Float64Array(count * WAITS.length);
+    this.#ownWaits = new Float64Array(count * WAITS_OF_SHARER);
     this.#sharedWaits = new Float64Array(count);
-    this.#texts = rules.map(() => WAITS.map(() => ""));
-    this.#isFollowed = [...rules, shared].map(isFollowed);
-    this.#isEven = rules.map(isEven);
+    this.#texts = rules.map(() => [...WAITS, ...WAITS].map(() => ""));
+    this.#isFollowed = [...rules.map(isEndFollowed), isFollowed(shared)];
+    this.#isEven = rules.map(({ limits, scope }) => scope === undefined && isEven(limits));
     this.#gapsUs = new Float64Array(rules.length);
     this.#gapLimits = new Int8Array(rules.length);
-    this.#takesUs = [...rules, shared].map((limits) => takesUs(limits, latencyMs));
+    this.#takesUs = [...rules.map(({ limits }) => limits), shared].map((limits) => takesUs(limits, latencyMs));
   }
 
   *run(): Generator<number> {
@@ -132,7 +146,7 @@ class Together {
     });
     while (this.#left > 0) {
       const nowUs = this.#clock.nowUs;
-      for (const flight of this.#flights.values()) flight.land(nowUs, this.#landed);
+      for (const flight of this.#flights.values()) flight.land(nowUs, this.#answered);
       while (this.#waiting.firstAt <= nowUs) this.#woken(this.#waiting.firstRank, this.#waiting.take());
       yield* this.#startReady();
       if (this.#left === 0 || this.#nextLandingUs() <= nowUs) continue;
@@ -181,7 +195,7 @@ class Together {
       this.#waitFor(host, this.#gapLimits[rule], this.#turnUs[host] + gapUs);
       return false;
     }
-    const permit = this.#hosts.tryAcquire(this.#names[host]);
+    const permit = this.#hosts.tryAcquire(this.#targets[host]);
     if (permit === undefined) {
       this.#wait(host);
       return false;
@@ -220,15 +234,19 @@ class Together {
   /** Finds out which of its own limits a host waits for. */
   #wait(host: number): void {
     const { rule } = this.sharers[host];
-    const { causes, waitMs } = this.#hosts.explain(this.#names[host]);
+    const { causes, waitMs } = this.#hosts.explain(this.#targets[host]);
     const place = causes.find(({ limit: kind }) => kind === "concurrency");
-    const number = noted(place ?? causes[0], this.#texts[rule]);
+    const cause = place ?? causes[0];
+    const { scope } = this.rules[rule];
+    const isOfScope = scope !== undefined && cause?.key === scope.name;
+    const number = noted(cause, this.#texts[rule], isOfScope ? WAITS.length : 0);
+    if (isOfScope && place !== undefined) this.#waitForPlace(host, scope.name);
     const readyUs = this.#clock.nowUs + Math.round(waitMs * 1000);
     if (this.#isEven[rule]) {
       this.#gapsUs[rule] = readyUs - this.#turnUs[host];
       this.#gapLimits[rule] = number;
     }
-    // For a place it waits until one of its own requests is answered.
+    // For a place it waits until one of its own requests is answered, or one of its scope's.
     this.#waitFor(host, number, place === undefined ? readyUs : Number.POSITIVE_INFINITY);
   }
 
@@ -239,6 +257,21 @@ class Together {
     if (readyUs !== Number.POSITIVE_INFINITY) this.#waiting.add(host, readyUs, this.#ranks[host]);
   }
 
+  #waitForPlace(host: number, scope: string): void {
+    const others = this.#placeless.get(scope) ?? new Set();
+    this.#placeless.set(scope, others.add(host));
+  }
+
+  /** A request is answered: whoever waits for a place in the same scope looks again. */
+  readonly #answered = (host: number): void => {
+    this.#landed(host);
+    const name = host === NOBODY ? undefined : this.rules[this.sharers[host].rule].scope?.name;
+    const placeless = name === undefined ? undefined : this.#placeless.get(name);
+    if (placeless === undefined) return;
+    for (const other of placeless) this.#landed(other);
+    placeless.clear();
+  };
+
   /** A wait for its own limits is over, unless it ended otherwise. */
   #woken(rank: number, host: number): void {
     if (this.#ranks[host] === rank) this.#landed(host);
@@ -247,7 +280,7 @@ class Together {
   readonly #landed = (host: number): void => {
     if (host === NOBODY || this.#waitsFor[host] === NOBODY) return;
     const waited = (this.#clock.nowUs - this.#sinceUs[host]) / 1000;
-    this.#ownWaits[host * WAITS.length + this.#waitsFor[host]] += waited;
+    this.#ownWaits[host * WAITS_OF_SHARER + this.#waitsFor[host]] += waited;
     this.#ranks[host] = NOBODY;
     this.#enter(host);
   };
@@ -279,15 +312,28 @@ class Together {
   }
 }
 
-/** The number of a cause's limit, whose words are kept. */
-function noted(cause: Cause | undefined, texts: string[]): number {
+/** The number of a cause's limit, counted from `first`; its words are kept. */
+function noted(cause: Cause | undefined, texts: string[], first = 0): number {
   if (cause === undefined) return 0;
-  const number = waitNumber(cause.limit);
+  const number = first + waitNumber(cause.limit);
   if (texts[number] === "") texts[number] = limitText(cause);
   return number;
 }
 
+function targetOf(host: string, { scope }: SharerRule): Target {
+  return scope === undefined ? host : { host, scopes: [scope.name] };
+}
+
+/** Whether a rule needs to know when an answer came. */
+function isEndFollowed({ limits, scope }: SharerRule): boolean {
+  return isFollowed(limits) || (scope !== undefined && isFollowed(scope.limits));
+}
+
 /** A policy in which `h0.r3` is a host under the rule with number 3. */
-function policyOf(rules: readonly Limits[]): PolicyInput {
-  return { hosts: Object.fromEntries(rules.map((limits, rule) => [`*.r${rule}`, limits])) };
+function policyOf(rules: readonly SharerRule[]): PolicyInput {
+  const scopes = rules.flatMap(({ scope }) => (scope === undefined ? [] : [[scope.name, scope.limits] as const]));
+  return {
+    hosts: Object.fromEntries(rules.map(({ limits }, rule) => [`*.r${rule}`, limits])),
+    scopes: Object.fromEntries(scopes),
+  };
 }

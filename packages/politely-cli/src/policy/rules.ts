@@ -10,6 +10,14 @@ export interface HostRule {
   readonly limits: Limits | undefined;
   /** The budget that all hosts of its site have together, beside what each may do: the same limits. */
   readonly together?: string;
+  /** The budget that the policy has for them instead. */
+  readonly scope?: ScopeRule;
+}
+
+/** A budget that hosts have together beside their own limits, which are others. */
+export interface ScopeRule {
+  readonly name: string;
+  readonly limits: Limits;
 }
 
 const UNNAMED: Limits = { rate: "1/s" };
@@ -69,13 +77,14 @@ export class Rules {
     return preset?.limits ?? this.policy.default ?? UNNAMED;
   }
 
-  /** A budget that the policy replaces is another one, and left aside like all scopes. */
-  #together(origin: string): Pick<HostRule, "together"> {
-    if (!origin.startsWith("presets.")) return {};
-    const id = origin.slice("presets.".length);
-    const together = `preset:${id}`;
-    const isReplaced = this.policy.scopes?.[together] !== undefined;
-    return findPreset(id)?.countsTogether === true && !isReplaced ? { together } : {};
+  /** What the hosts of a site have together, if it counts them as one. */
+  #together(origin: string): Pick<HostRule, "together" | "scope"> {
+    const id = origin.startsWith("presets.") ? origin.slice("presets.".length) : "";
+    if (findPreset(id)?.countsTogether !== true) return {};
+    const name = `preset:${id}`;
+    const limits = this.policy.scopes?.[name];
+    if (limits === undefined) return { together: name };
+    return limits.enabled === false ? {} : { scope: { name, limits: pacing(limits) } };
   }
 
   /** The collector is a whole policy under one name, so its own entries tell its hosts apart. */

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { PROBLEM_TYPE, ProblemError, problemText } from "./api/problem.js";
 
@@ -14,21 +14,22 @@ export interface HttpServerOptions {
   readonly requestMs?: number | undefined;
   /** How long a connection may stay open without a request. Default 72 s. */
   readonly idleMs?: number | undefined;
+  /** How long an answer may stay without a byte of it being taken. Default 60 s. */
+  readonly unreadMs?: number | undefined;
 }
 
 const HEADER_BYTES = 16_384;
+/** Requests on one connection whose answers are not out yet. Who reads before asking again has one. */
+const PIPELINED_MOST = 100;
 /** Peers that vanished without a word are noticed some minutes after this much silence. */
 export const PROBE_AFTER_MS = 30_000;
 
 /**
  * Makes a server for `handle`, with every wait of it bounded but the one for a turn. What is no HTTP is answered with problem details, and its
- * connection closed.
+ * connection closed; so is one that asks for more and more without reading.
  */
-export function httpServer(
-  handle: (request: IncomingMessage, response: ServerResponse) => void,
-  options: HttpServerOptions,
-): Server {
-  const { maxConnections, headersMs = 10_000, requestMs = 30_000, idleMs = 72_000 } = options;
+export function httpServer(handle: RequestListener, options: HttpServerOptions): Server {
+  const { maxConnections, headersMs = 10_000, requestMs = 30_000, idleMs = 72_000, unreadMs = 60_000 } = options;
   const server = createServer(
     {
       headersTimeout: Math.min(headersMs, requestMs),
@@ -41,8 +42,9 @@ export function httpServer(
       keepAlive: true,
       keepAliveInitialDelay: PROBE_AFTER_MS,
     },
-    handle,
+    inLine(handle),
   );
+  server.timeout = unreadMs;
   server.maxConnections = maxConnections;
   if (options.onDrop !== undefined) server.on("drop", options.onDrop);
   // Requests that stand in line on one connection each listen for its end.
@@ -53,6 +55,28 @@ export function httpServer(
     response.writeHead(417, { "content-type": PROBLEM_TYPE, connection: "close" }).end(problemText(problem));
   });
   return server;
+}
+
+/** Hands requests on, unless too many of their connection have no answer yet. */
+function inLine(handle: RequestListener): RequestListener {
+  const owed = new WeakMap<Socket, number>();
+  return (request, response) => {
+    const { socket } = request;
+    const before = owed.get(socket) ?? 0;
+    if (before >= PIPELINED_MOST) {
+      socket.destroy();
+      return;
+    }
+    owed.set(socket, before + 1);
+    response.once("close", () => owed.set(socket, (owed.get(socket) ?? 1) - 1));
+    response.on("timeout", dropUnread);
+    handle(request, response);
+  };
+}
+
+/** Nothing has moved on a connection for a while. Who waits for a turn may: only what nobody takes is given up. */
+function dropUnread(socket: Socket): void {
+  if (socket.writableLength > 0) socket.destroy();
 }
 
 /** Answers what the parser did not understand, if nothing was said on this connection yet, and closes it. */

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Redis } from "ioredis";
 import type { Pool } from "pg";
@@ -48,14 +48,14 @@ const WITHOUT_SLASHES = /^(rediss?|postgres(?:ql)?):\/?(?!\/)/i;
  * Opens the store that an address names: `redis://…`, `rediss://…`, `postgres://…`, `postgresql://…`,
  * `dynamodb:TABLE[?region=…&endpoint=…]`, or a SQLite file relative to `cwd`. Tables that are missing are made.
  *
- * Throws `UsageError` for an address that is none of `kinds`, and for a `host:port` or `redis:host`, which would be strange names for a file. Throws what the client
+ * Throws `UsageError` for an address that is empty or none of `kinds`, and for a `host:port` or `redis:host`, which would be strange names for a file. Throws what the client
  * throws when the server cannot be reached. A question that is not answered within 15 s fails.
  */
 export async function openStore(address: string, options: OpenStoreOptions): Promise<OpenedStore> {
   const { cwd, kinds, option = "--share" } = options;
   const kind = kindOf(address);
   if (kind === undefined || !kinds.includes(kind)) {
-    throw new UsageError(`${option} takes ${formsOf(kinds)}; got ${shownAddress(address)}`);
+    throw new UsageError(`${option} takes ${formsOf(kinds)}; got ${shownAddress(address) || '""'}`);
   }
   const meant = meantBy(address);
   if (meant !== undefined) {
@@ -105,6 +105,7 @@ export function shownAddress(address: string): string {
 }
 
 function kindOf(address: string): StoreKind | undefined {
+  if (address === "") return undefined;
   if (/^dynamodb:/i.test(address)) return "dynamodb";
   const scheme = /^([a-z][a-z\d+.-]*):\/\//i.exec(address)?.[1]?.toLowerCase();
   if (scheme === undefined) return "sqlite";
@@ -128,7 +129,11 @@ async function openFile(path: string): Promise<OpenedStore> {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
     throw new WorkError(`${path} is a folder; name a file in it`);
   }
-  const database = await whenFree(() => openSqlite(path));
+  const database = await whenFree(() => openSqlite(path)).catch((error: unknown) => {
+    // What the system says is clearer than what SQLite makes of it. Nobody here has the file open, so no lock of it is lost.
+    closeSync(openSync(path, "a"));
+    throw error;
+  });
   const store = sqliteStore(database);
   return {
     kind: "sqlite",

@@ -131,6 +131,23 @@ describe("explaining a host", () => {
     expect((await run(addCheck, ["check", "p.yaml", "--explain", host], folder)).stdout).toContain(line);
   });
 
+  it("tells the budget that a host has together with others of its site, and who they are", async () => {
+    const folder = await folderWith({
+      "p.yaml": "presets: [arxiv]",
+      "q.yaml": 'presets: [arxiv]\nscopes: { "preset:arxiv": { minDelay: 10s } }',
+    });
+    const { stdout } = await run(addCheck, ["check", "p.yaml", "--explain", "arxiv.org"], folder);
+    expect(stdout).toContain("p.yaml is fine: no hosts, 1 preset; ");
+    expect(stdout).toContain("  + scope preset:arxiv  at most 1 start in any 3 s\n");
+    const note = "the site counts export.arxiv.org and arxiv.org as one: together they keep to the scope preset:arxiv";
+    expect(stdout).toContain(`  note                  ${note}\n`);
+    const replaced = await run(addCheck, ["check", "q.yaml", "--explain", "arxiv.org"], folder);
+    expect(replaced.stdout).toContain("  + scope preset:arxiv  at least 10 s between two starts\n");
+    expect(replaced.stdout).toContain(note);
+    const other = await run(addCheck, ["check", "p.yaml", "--explain", "x.org", "--json"], folder);
+    expect(JSON.parse(other.stdout)).toMatchObject({ explained: [{ scopes: {}, notes: [] }] });
+  });
+
   it("explains several hosts in the order they are asked for", async () => {
     const folder = await folderWith({ "p.json": "{}" });
     const args = ["check", "p.json", "--explain", "b.org", "--explain", "arxiv.org", "--json"];

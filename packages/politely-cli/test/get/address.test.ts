@@ -49,6 +49,16 @@ it("takes a host and a port for a forgotten scheme, and makes no file of that na
   expect(existsSync(join(place.path, "localhost:6379"))).toBe(true);
 });
 
+it("says what is wrong with a file that cannot be made, as the system does, and refuses an empty name", async () => {
+  using place = new Place();
+  const kinds = ["redis", "sqlite"] as const;
+  const missing = openStore("nowhere/shared.db", { cwd: place.path, kinds });
+  await expect(missing).rejects.toThrow(/ENOENT: no such file or directory, open '.*nowhere\/shared\.db'/);
+  const empty = openStore("", { cwd: place.path, kinds });
+  await expect(empty).rejects.toThrow(UsageError);
+  await expect(empty).rejects.toThrow('--share takes redis://… or a file; got ""');
+});
+
 it("says of a folder that it is one", async () => {
   using place = new Place();
   const opening = openStore(".", { cwd: place.path, kinds: ["sqlite"] });

@@ -1,4 +1,4 @@
-import { appendFileSync, rmSync } from "node:fs";
+import { appendFileSync, rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { auditTrace } from "politely/testing";
 import { expect, it } from "vitest";
@@ -136,3 +136,46 @@ it("goes on by the index alone when the journal is lost: the last line of each U
   expect(summary).toMatchObject({ total: 4, fetched: 3, failed: 1, requests: 1, finishedBefore: 3 });
   expect(site.counts()).toEqual(new Map(before).set("/p/2.html", (before.get("/p/2.html") ?? 0) + 1));
 });
+
+it.each([
+  ["removed", 0],
+  ["cut off after two lines", 2],
+])(
+  "asks again for URLs whose lines are gone when the index was %s, and keeps the pages that are the same",
+  async (_, kept) => {
+    using place = new Place();
+    let isDown = true;
+    await using site = await startSite({
+      answer(request, response) {
+        if (isDown && request.url === "/p/3.html") response.writeHead(500).end();
+        else if (request.headers["if-none-match"] === '"1"') response.writeHead(304).end();
+        else response.writeHead(200, { etag: '"1"' }).end("x");
+        return true;
+      },
+    });
+    const urls = pages(site, 4);
+    await run(place, urls, { retry: 0, concurrency: 1 });
+    isDown = false;
+    const index = join(place.path, "out/index.jsonl");
+    const twoLines = place.read("out/index.jsonl").split("\n").slice(0, kept);
+    const known = twoLines.map((line) => (JSON.parse(line) as { readonly url: string }).url);
+    truncateSync(index, Buffer.byteLength(twoLines.map((line) => `${line}\n`).join("")));
+    const before = site.seen.length;
+
+    const { summary, error, lines } = await run(place, urls, { retry: 0 });
+    expect({ summary, error }).toMatchObject({
+      summary: { total: 4, fetched: 4, requests: 4 - kept },
+      error: undefined,
+    });
+    expect(lines[0]).toContain("index.jsonl is shorter than it was");
+    const listed = place.index();
+    expect(listed.map(({ url }) => url).sort()).toEqual([...urls].sort());
+    expect(listed.every(({ file = "", sha256 }) => sha256 !== undefined && place.read(`out/${file}`) === "x")).toBe(
+      true,
+    );
+    const asked = site.seen.slice(before).map(({ path }) => `${site.origin}${path}`);
+    expect(asked.sort()).toEqual(urls.filter((url) => !known.includes(url)).sort());
+    // Nothing is owed any more: the next one is a round as ever.
+    expect((await run(place, urls)).lines[0]).toContain("nothing is left");
+  },
+);

@@ -33,6 +33,9 @@ it("names file and line of what is no URL of the web", async () => {
     "C:\\urls.txt": /^list:2: "C:\\\\urls\.txt" is not a URL of http or https/,
     "https://": /^list:2: "https:\/\/" is not a URL/,
     "two words": /^list:2: "two words" is not a URL/,
+    // The title of a column, and a path of some site.
+    url: /^list:2: "url" is not a URL/,
+    "/wiki/Main_Page": /^list:2: "\/wiki\/Main_Page" is not a URL/,
     "https://me:secret@a.org/": /^list:2: a URL with a user name or password/,
     [`https://a.org/${"x".repeat(9_000)}`]: /^list:2: .* is 9014 characters long/,
     ["x".repeat(70_000)]: /^list could not be read after line 1: a line has more than 65536 characters|^list:2: /,
@@ -44,6 +47,29 @@ it("names file and line of what is no URL of the web", async () => {
     expect((problem as Error).message).toMatch(message);
     expect((problem as Error).message).not.toContain("secret");
   }
+});
+
+it("takes a host without a scheme where it can be told for one, and any with a scheme", async () => {
+  using place = new Place();
+  const lines = [
+    "a.org",
+    "localhost/x",
+    "LOCALHOST:8080",
+    "intranet:80/x",
+    "[::1]/x",
+    "//cdn.a.org/x",
+    "http://intranet/x",
+  ];
+  place.file("list", lines.join("\n"));
+  expect((await read(place, ["list"])).map(({ url }) => url)).toEqual([
+    "https://a.org/",
+    "https://localhost/x",
+    "https://localhost:8080/",
+    "https://intranet:80/x",
+    "https://[::1]/x",
+    "https://cdn.a.org/x",
+    "http://intranet/x",
+  ]);
 });
 
 it("takes what looks like a path and is not there for a missing file", async () => {

@@ -14,6 +14,11 @@ async function urlsOf(stdin: Readable, interrupted = never): Promise<string[]> {
   return found;
 }
 
+/** These bytes, given in hexadecimal, and one that is no UTF-8. */
+function brokenText(begin: string): Buffer {
+  return Buffer.concat([Buffer.from(begin, "hex"), Buffer.of(0xff, 10)]);
+}
+
 async function linesOf(pieces: readonly (string | Uint8Array)[]): Promise<string[]> {
   const found: string[] = [];
   for await (const lines of readLines(Readable.from(pieces))) found.push(...lines);
@@ -58,7 +63,11 @@ describe("the text of a list", () => {
 
   it("says of a list that is compressed or UTF-16 what helps there", async () => {
     for (const [bytes, advice] of [
-      [gzipSync("https://a.org/1\n"), "is compressed. Unpack the list first: zcat"],
+      [gzipSync("https://a.org/1\n"), "is compressed. Unpack the list first: zcat."],
+      [brokenText("28b52ffd"), "is compressed. Unpack the list first: zstdcat."],
+      [brokenText("fd377a585a00"), "is compressed. Unpack the list first: xzcat."],
+      [brokenText("425a6839314159265359"), "is compressed. Unpack the list first: bzcat."],
+      [brokenText("504b0304"), "is compressed. Unpack the list first: unzip -p."],
       [
         Buffer.from("\uFEFFhttps://a.org/1\n", "utf16le"),
         "is not text in UTF-8. Convert the list first: iconv -f UTF-16 -t UTF-8.",

@@ -24,6 +24,15 @@ describe("the command line", () => {
     [["plan", "a.org", "--jsn"], "politely: unknown option '--jsn' (Did you mean --json?)\n"],
     [["pln"], "politely: unknown command 'pln' (Did you mean plan?)\n"],
     [["get", "a.org", "-o", ""], 'politely: --out takes the name of a folder; got "". This one is a dot: --out .\n'],
+    // A shell makes this of a variable that is not set.
+    [["get", ""], "politely: an argument is empty. Give a URL, a file with one URL a line, or - for stdin.\n"],
+    [
+      ["plan", "a.org", ""],
+      "politely: an argument is empty. Give a URL, a file with one URL a line, or - for stdin.\n",
+    ],
+    [["plan", "a.org", "--svg", ""], 'politely: --svg takes the name of a file; got ""\n'],
+    [["audit", ""], "politely: the name of a log is empty. Give a file, the folder of politely get, or - for stdin.\n"],
+    [["audit", "x", "--receipt", ""], 'politely: --receipt takes the name of a file; got ""\n'],
     [["audit"], "politely: missing required argument 'log'\n"],
     [["plan", "a.org", "-p"], "politely: option '-p, --policy <FILE>' argument missing\n"],
     [["check", "x", "--migrate", "--json"], "politely: option '--migrate' cannot be used with option '--json'\n"],

@@ -68,6 +68,21 @@ describe("a plan", () => {
     );
   });
 
+  it("does the same for hosts of a site that have a budget of the policy's", () => {
+    fc.assert(
+      fc.property(counts, three, latencyMs, fc.boolean(), (numbers, [one, scope, global], latency, hasGlobal) => {
+        // A request keeps its place in the budget for as long as at its host: a shorter maxHold there is not planned.
+        const scopes = { "preset:arxiv": { ...scope, maxHold: "10min" } } as const;
+        const policy: PolicyInput = { default: one, presets: ["arxiv"], scopes, ...(hasGlobal ? { global } : {}) };
+        const hosts = ["arxiv.org", "export.arxiv.org", "a.example", "localhost"];
+        const asked = new Map(numbers.map((count, index) => [hosts[index], count]));
+        const plan = planRun(asked, policy, { latency, wallMs, hasWhatIf: false });
+        expect(replay(plan, policy, { latencyMs: latency, wallMs })).toEqual({ refused: [], left: [] });
+      }),
+      seeded(200),
+    );
+  });
+
   it("has the starts of the engine's own queue for hosts that share a budget, but for ties in one case of twenty", async () => {
     let cases = 0;
     let same = 0;

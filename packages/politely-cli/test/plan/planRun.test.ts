@@ -1,6 +1,8 @@
+import type { PolicyInput } from "politely";
 import { describe, expect, it } from "vitest";
 import { peakInFlight } from "../../src/plan/peakInFlight.js";
 import { planRun } from "../../src/plan/planRun.js";
+import { bindingText } from "../../src/plan/planSentences.js";
 import { playThrough } from "./playThrough.js";
 
 const wallMs = Date.UTC(2026, 0, 15, 12);
@@ -77,6 +79,43 @@ describe("planRun", () => {
     expect(longPole).toMatchObject({ key: "export.arxiv.org", ties: 0, whatIf: { scope: "host" } });
     // Four in three seconds instead of one, and one at a time of 200 ms.
     expect(longPole?.whatIf?.durationMs).toBeLessThan(durationMs / 3);
+  });
+
+  it.each([
+    [{ "arxiv.org": 4, "export.arxiv.org": 3, "a.org": 3 }, { minDelay: "10s" }, undefined],
+    [{ "arxiv.org": 9, "export.arxiv.org": 2 }, { window: "5/min", rate: "1/s", burst: 2 }, undefined],
+    [{ "arxiv.org": 5, "export.arxiv.org": 5 }, { concurrency: 1 }, undefined],
+    [{ "arxiv.org": 5, "export.arxiv.org": 5 }, { minDelay: "4s", countFrom: "answer" }, undefined],
+    [{ "arxiv.org": 3, "export.arxiv.org": 7, "a.org": 9, "b.org": 9 }, { minDelay: "4s" }, { rate: "1/s" }],
+    [{ "arxiv.org": 3, "export.arxiv.org": 3, "a.org": 3 }, { concurrency: 1 }, { concurrency: 1 }],
+    [{ "arxiv.org": 3, "export.arxiv.org": 3 }, { enabled: false, minDelay: "1min" }, undefined],
+  ] as const)(
+    "plans the budget that a policy has for such hosts instead: %j, %j, global %j",
+    async (record, scope, global) => {
+      const policy: PolicyInput = {
+        presets: ["arxiv"],
+        scopes: { "preset:arxiv": scope },
+        ...(global === undefined ? {} : { global }),
+      };
+      for (const latencyMs of [200, 7_000]) {
+        const played = await playThrough(counts(record), policy, { latencyMs, wallMs });
+        const plan = planRun(counts(record), policy, { wallMs, latency: latencyMs, hasWhatIf: false });
+        const planned = Object.fromEntries(plan.hosts.map(({ key, starts }) => [key, [...starts]]));
+        expect(planned).toEqual(Object.fromEntries(played));
+      }
+    },
+  );
+
+  it("names such a budget where it is what holds hosts back, and loosens that", () => {
+    const policy = { presets: ["arxiv"], scopes: { "preset:arxiv": { minDelay: "10s" } } } as const;
+    const plan = planRun(counts({ "arxiv.org": 30, "export.arxiv.org": 30 }), policy, { wallMs });
+    expect(plan.durationMs).toBe(590_200);
+    expect(plan.hosts.map(bindingText)).toEqual([
+      "at least 10 s between starts (scopes.preset:arxiv)",
+      "at least 10 s between starts (scopes.preset:arxiv)",
+    ]);
+    // Eleven starts in ten seconds instead of one; each of the two still has one in three seconds.
+    expect(plan.longPole?.whatIf).toMatchObject({ scope: "host", durationMs: 909.091 + 29 * 3_000 + 200 });
   });
 
   it("takes the default limits for a key that is no host's name", () => {

@@ -67,3 +67,42 @@ it("answers all who stand in line on one connection, however long their answers 
   expect(count()).toBe(40);
   socket.destroy();
 });
+
+it("closes a connection that asks for more and more without reading, before it has made most of the answers", async () => {
+  let made = 0;
+  await using started = await Started.with({
+    addData: (app) =>
+      void app.get("/long", async (_request, reply) => {
+        made += 1;
+        return reply.send(Buffer.alloc(2 ** 20));
+      }),
+  });
+  const socket = await started.connect();
+  socket.pause().write(get("/long").repeat(1_000));
+  await until(() => started.accepted.at(-1)?.destroyed === true, "it is closed");
+  expect(made).toBeLessThanOrEqual(100);
+  expect((await started.get("/healthz")).status).toBe(200);
+});
+
+it("closes a connection whose answer is not taken, and leaves those who wait or read slowly", async () => {
+  await using started = await Started.with({
+    policy: { default: { concurrency: 1 } },
+    server: { unreadMs: 500 },
+    addData: (app) => void app.get("/long", async (_request, reply) => reply.send(Buffer.alloc(50 * 2 ** 20))),
+  });
+  const { body } = await started.post("/v1/acquire", { domain: "x.org" });
+  const waiting = started.post("/v1/acquire", { domain: "x.org" });
+  const [deaf, slow] = [await started.connect(), await started.connect()];
+  deaf.pause().write(get("/long"));
+  slow.pause().write(get("/long"));
+  const sip = setInterval(() => slow.read(2 ** 20), 20);
+  const closed = (socket: Socket): boolean =>
+    started.accepted.find(({ remotePort }) => remotePort === socket.localPort)?.destroyed ?? true;
+  const beganMs = performance.now();
+  await until(() => closed(deaf), "the answer that nobody takes is given up");
+  await until(() => performance.now() - beganMs > 1_200, "more than twice that time has passed");
+  expect(closed(slow)).toBe(false);
+  clearInterval(sip);
+  await started.post("/v1/release", { permit: body.permit });
+  expect((await waiting).status).toBe(200);
+});

@@ -25,6 +25,8 @@ export function keepToken(token: string): void {
 export async function ask(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   const token = readToken();
+  // A token has no other characters, and no header could carry them.
+  if (/[^\x21-\x7e]/.test(token)) throw new ServiceError(401, "That is not the token.");
   if (token !== "") headers.set("authorization", `Bearer ${token}`);
   let response: Response;
   try {

@@ -61,6 +61,13 @@ const COUNTED = `SELECT list, key, count(*), sum(state = 0), sum(state = 2), sum
 const ROUND = "coalesce((SELECT round FROM get_rounds WHERE list = ?1), 0)";
 const COUNTS = ["total", "waiting", "fetched", "refused", "failed"];
 
+/** Forgets every list of a file. To be called before anything is prepared. */
+export function dropLists(database: SqliteDatabase): void {
+  for (const table of ["get_urls", "get_keys", "get_workers", "get_rounds"]) {
+    database.exec(`DROP TABLE IF EXISTS ${table}`);
+  }
+}
+
 /** Creates the tables where they are missing, and prepares what is done with them. */
 export function prepareSqlite(database: SqliteDatabase): SqliteStatements {
   database.exec(TABLES);

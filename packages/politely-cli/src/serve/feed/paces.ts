@@ -1,6 +1,6 @@
 import type { Limits, PolicyInput } from "politely";
-import { limitWords } from "../../get/limitWords.js";
-import { Rules } from "../../plan/rules.js";
+import { shortLimits } from "../../get/shortLimits.js";
+import { Rules } from "../../policy/rules.js";
 
 /** What the limits of a host come to. */
 export interface Pace {
@@ -44,9 +44,8 @@ export class Paces {
   #make(limits: Limits | undefined): Pace {
     if (limits === undefined) return { words: "no limit", perSecond: null, limits };
     const { global } = this.#rules;
-    const own = limitWords({ default: limits }, "default").text;
-    const words =
-      global === undefined ? own : `${own}; all hosts together ${limitWords({ default: global }, "default").text}`;
+    const own = shortLimits(limits).text;
+    const words = global === undefined ? own : `${own}; all hosts together ${shortLimits(global).text}`;
     const speeds = [perSecondOf(limits), this.globalPerSecond].filter((speed) => speed !== null);
     return { words, perSecond: speeds.length === 0 ? null : Math.min(...speeds), limits };
   }
@@ -54,5 +53,5 @@ export class Paces {
 
 function perSecondOf(limits: Limits | undefined): number | null {
   if (limits === undefined) return null;
-  return limitWords({ default: { ...limits, quota: undefined } }, "default").perSec ?? null;
+  return shortLimits({ ...limits, quota: undefined }).perSec ?? null;
 }

@@ -1,13 +1,15 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { json } from "node:stream/consumers";
+import { createServer as createTlsServer } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Place } from "../../get/place.js";
 import { type Seen, startSite } from "../../get/site.js";
+import { selfSigned } from "../proxy/origin.js";
 import { post, startServe } from "../serveProcess.js";
 
 const run = promisify(execFile);
@@ -28,9 +30,14 @@ beforeAll(() => run("go", ["build", "-o", `${built.path}/polite-go`, "polite.go"
 afterAll(() => built[Symbol.dispose]());
 
 /** Runs a client to its end, which is a good one, and gives the lines it writes. */
-async function lines(name: string, service: string, urls: readonly string[]): Promise<string[]> {
+async function lines(
+  name: string,
+  service: string,
+  urls: readonly string[],
+  more: NodeJS.ProcessEnv = {},
+): Promise<string[]> {
   const [program, ...args] = CLIENTS[name];
-  const env = { ...process.env, POLITELY_URL: service };
+  const env = { ...process.env, POLITELY_URL: service, ...more };
   const { stdout } = await run(program, [...args, ...urls], { cwd: folder, env });
   return stdout.trim().split("\n");
 }
@@ -62,6 +69,20 @@ async function hurry(service: string): Promise<AsyncDisposable & { readonly url:
       await once(server, "close");
     },
   };
+}
+
+/** Stands before a service as `https://localhost`, with a certificate that nobody else knows. */
+async function secured(service: string): Promise<{ readonly url: string; readonly cert: string; close(): void }> {
+  const { key, cert } = selfSigned();
+  const { hostname, port } = new URL(service);
+  const server = createTlsServer({ key, cert }, (socket) => {
+    const inner = connect({ host: hostname.replace(/[[\]]/g, ""), port: Number(port) });
+    socket.on("error", () => inner.destroy());
+    inner.on("error", () => socket.destroy());
+    socket.pipe(inner).pipe(socket);
+  }).listen(0, "localhost");
+  await once(server, "listening");
+  return { url: `https://localhost:${(server.address() as AddressInfo).port}`, cert, close: () => server.close() };
 }
 
 it("keeps five programs in five languages to one limit, and holds all of them when one hears a 429", async () => {
@@ -138,6 +159,75 @@ it.each(Object.keys(CLIENTS))(
     expect(await (await fetch(`${service.url}/metrics`)).text()).toContain("politely_service_lapsed_permits_total 1\n");
   },
 );
+
+it("asks each page once, and gives its permit back whatever the site answers or breaks off", async () => {
+  using place = new Place();
+  await using site = await startSite({
+    answer({ url = "" }, response) {
+      // On the wire, é is one byte, which is no UTF-8.
+      if (url.endsWith("/named")) response.setHeader("content-disposition", 'attachment; filename="caf\u00e9.pdf"');
+      if (url.endsWith("/broken")) response.destroy();
+      if (url.endsWith("/refused")) response.setHeader("retry-after", ["1", "1"]).writeHead(429).end();
+      return response.destroyed || response.headersSent;
+    },
+  });
+  place.file(
+    "politely.json",
+    JSON.stringify({ hosts: { "127.0.0.1": { concurrency: 50, cooldown: 0, backoff: "none" } } }),
+  );
+  await using service = await startServe(place.path, ["--no-proxy"]);
+  const names = Object.keys(CLIENTS);
+  const pages = ["named", "broken", "refused"];
+  const urlsOf = (name: string): string[] => pages.map((page) => `${site.origin}/${name}/${page}`);
+  const outputs = await Promise.all(names.map((name) => lines(name, service.url, urlsOf(name))));
+  const told = outputs.map((output) => output.map((line) => line.split(" ", 1)[0]));
+  expect(told).toEqual(names.map(() => ["200", "failed", "429"]));
+  expect(site.seen.map(({ path }) => site.origin + path).sort()).toEqual(names.flatMap(urlsOf).sort());
+  expect(await (await fetch(`${service.url}/healthz`)).json()).toMatchObject({ permits: 0 });
+});
+
+it("asks a service at an IPv6 address, and one behind TLS, with its token", async () => {
+  using place = new Place();
+  await using site = await startSite();
+  const token = "a-token-of-its-own";
+  await using service = await startServe(place.path, ["--no-proxy", "--host", "::1"], { POLITELY_TOKEN: token });
+  const front = await secured(service.url);
+  const trusted = place.file("cert.pem", front.cert);
+  const env = { POLITELY_TOKEN: token, SSL_CERT_FILE: trusted, CURL_CA_BUNDLE: trusted };
+  const page = `${site.origin}/page`;
+  try {
+    for (const url of [service.url, front.url]) {
+      const outputs = await Promise.all(Object.keys(CLIENTS).map((name) => lines(name, url, [page], env)));
+      expect(outputs).toEqual(outputs.map(() => [`200 ${page}`]));
+    }
+  } finally {
+    front.close();
+  }
+});
+
+it("shows its token to nobody who lists the machine's programs while it waits", async () => {
+  using place = new Place();
+  await using site = await startSite();
+  const token = `token-${process.pid}-${Date.now()}`;
+  place.file("politely.json", JSON.stringify({ hosts: { "127.0.0.1": { concurrency: 1 } } }));
+  await using service = await startServe(place.path, ["--no-proxy"], { POLITELY_TOKEN: token });
+  const call = async (path: string, body: unknown): Promise<unknown> => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
+    const answer = await fetch(service.url + path, { method: "POST", headers, body: JSON.stringify(body) });
+    return answer.status === 204 ? undefined : answer.json();
+  };
+  const { permit } = (await call("/v1/acquire", { domain: site.origin })) as { readonly permit: string };
+  const names = Object.keys(CLIENTS);
+  const written = names.map((name) => lines(name, service.url, [`${site.origin}/a`], { POLITELY_TOKEN: token }));
+  const waiting = async (): Promise<unknown> =>
+    ((await (await fetch(`${service.url}/healthz`)).json()) as { readonly waiting: number }).waiting;
+  await expect.poll(waiting, { timeout: 20_000 }).toBe(names.length);
+  const { stdout } = await run("ps", ["-A", "-ww", "-o", "args"], { maxBuffer: 2 ** 24 });
+  expect(stdout).toContain("polite.rb");
+  expect(stdout.split("\n").filter((line) => line.includes(token))).toEqual([]);
+  await call("/v1/release", { permit });
+  expect((await Promise.all(written)).flat()).toEqual(names.map(() => `200 ${site.origin}/a`));
+});
 
 it("asks for a URL in shell as it is written, with what means something in JSON and to curl", async () => {
   using place = new Place();

@@ -191,6 +191,19 @@ describe("the connection", () => {
     await row(look, "fast.example").getByText("Paused", { exact: true }).waitFor();
   });
 
+  it("asks again after a token that no header can carry", async () => {
+    await using service = await stageOfAll({ token: "right-token" });
+    await using look = await stage.look(service.url);
+    const { page } = look;
+    // As a word processor writes it.
+    await page.getByLabel("Token", { exact: true }).last().fill("“right-token”");
+    await page.keyboard.press("Enter");
+    await page.getByText("That is not the token.").waitFor({ timeout: 10_000 });
+    await page.getByLabel("Token", { exact: true }).last().fill("right-token");
+    await page.keyboard.press("Enter");
+    await row(look, "fast.example").waitFor();
+  });
+
   it("says that it is lost, and comes back by itself", async () => {
     await using service = await stageOfAll();
     await using look = await stage.look(service.url);
