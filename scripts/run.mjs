@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,6 +20,28 @@ export function run(command, args) {
     console.error(`Could not start ${command}: ${result.error.message}`);
   }
   return result.status === 0;
+}
+
+/**
+ * Runs a script of Node in the project's folder beside whatever else runs, and resolves with what it printed once it has ended.
+ *
+ * @param {readonly string[]} args
+ * @returns {Promise<import("./steps.mjs").Outcome>}
+ */
+export function runBeside(args) {
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => {
+      output += text;
+    });
+  }
+  return new Promise((resolve) => {
+    child.once("error", (error) => {
+      resolve({ isFine: false, output: `Could not start ${process.execPath}: ${error.message}\n` });
+    });
+    child.once("close", (code) => resolve({ isFine: code === 0, output }));
+  });
 }
 
 /**

@@ -14,7 +14,7 @@ const isQuick = process.argv.includes("--quick");
 const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
 
 const scratch = mkdtempSync(join(tmpdir(), "politely-nodes-"));
-const failed = isPrepared() ? runSteps(versions.flatMap(stepsOf)) : ["pack"];
+const failed = isPrepared() ? await runSteps(versions.flatMap(stepsOf)) : ["pack"];
 rmSync(scratch, { recursive: true, force: true });
 if (failed.length > 0) console.error(`\nNot fine: ${failed.join(", ")}.`);
 process.exit(failed.length === 0 ? 0 : 1);
