@@ -36,6 +36,9 @@ const OWN_CODES: ReadonlySet<string> = new Set([
   "UND_ERR_RES_EXCEEDED_MAX_SIZE",
 ]);
 
+/** An answer that is not compressed as it says: by gzip or deflate, brotli, zstd. */
+const UNDECODABLE_CODE = /^(?:Z_|ERR__ERROR|ERR_BROTLI|ZSTD_)/;
+
 /** What the platform says of arguments that it does not take. Words that an answer can also be the reason of are not among them. */
 const ARGUMENT_WORDS =
   /^Request(?: constructor|Init):|valid HTTP method|HTTP method is unsupported|Request (?:with GET\/HEAD method )?cannot have (?:a )?body|cannot be constructed from a URL|invalid header (?:name|value)|'Request': member/;
@@ -79,7 +82,7 @@ export function failureOf(error: unknown): FailureKind | undefined {
     if (typeof code === "string") {
       if (TIMEOUT_CODES.has(code)) return "timeout";
       if (UNSENT_CODES.has(code)) return "unused";
-      if (OWN_CODES.has(code)) return undefined;
+      if (OWN_CODES.has(code) || isUndecodable(current)) return undefined;
       if (isNetworkCode(code)) return "server_error";
     }
     if (isNetwork) {
@@ -94,6 +97,23 @@ export function failureOf(error: unknown): FailureKind | undefined {
     current = cause;
   }
   return isNetwork ? "server_error" : undefined;
+}
+
+/**
+ * Whether the failure of a request whose body is a stream is that of the stream. The network gives each of its failures a
+ * code of its own; a cause without one, or with that of a file, is what the stream failed with.
+ */
+export function isOfOwnStream(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (typeof cause !== "object" || cause === null || failureOf(error) !== "server_error") return false;
+  const { code, cause: deeper } = cause as ErrorFields;
+  return typeof code === "string" ? !isNetworkCode(code) : deeper === undefined;
+}
+
+/** Whether an answer was not compressed as it said. */
+export function isUndecodable(error: unknown): boolean {
+  const { code } = (error ?? {}) as ErrorFields;
+  return typeof code === "string" && UNDECODABLE_CODE.test(code);
 }
 
 /** Names a failure for people: the code of its cause, else what its cause says, at most 100 characters. */

@@ -106,10 +106,11 @@ export class PoliteFetch {
             `${journey.url} redirects more than ${MAX_REDIRECTS} times, last to ${shownLocation(location)}`,
           );
         }
-        step = journey.follow(step, status, location);
+        step = journey.follow(step, response, location);
       } catch (error) {
+        if (journey.isOwnFailure(error)) flight.done();
         // What the platform refuses on a way of its own, it may have refused after the first hop.
-        flight.failed(error, isAnswered || (follows && error instanceof Error && error.cause !== undefined));
+        else flight.failed(error, isAnswered || (follows && error instanceof Error && error.cause !== undefined));
         throw error;
       }
     }

@@ -98,8 +98,9 @@ class Held {
 /** Where a response keeps what is known of it. */
 const HELD = Symbol("politely.held");
 
+/** Undefined also for what is no response: a method that is called without one. */
 function heldOf(response: Response): Held | undefined {
-  return (response as { readonly [HELD]?: Held })[HELD];
+  return (response as { readonly [HELD]?: Held } | undefined)?.[HELD];
 }
 
 /** For each class of responses, a prototype whose bodies tell when they have arrived. */
@@ -220,15 +221,15 @@ function innerOf(response: Response, held: Held): Response {
 /** A prototype between a response and its class, through which everything about the body goes. */
 function watchedPrototype(base: object): object {
   const properties: PropertyDescriptorMap = {
-    body: { configurable: true, get: bodyGetter(base) },
-    bodyUsed: { configurable: true, get: bodyUsedGetter(base) },
-    clone: { configurable: true, writable: true, value: cloner(base) },
+    body: { get: bodyGetter(base) },
+    bodyUsed: { get: bodyUsedGetter(base) },
+    clone: { writable: true, value: cloner(base) },
   };
-  for (const name of ["redirected", "type"] as const) {
-    properties[name] = { configurable: true, get: factGetter(base, name) };
-  }
-  for (const name of READERS) {
-    if (name in base) properties[name] = { configurable: true, writable: true, value: wholeReader(base, name) };
+  for (const name of ["redirected", "type"] as const) properties[name] = { get: factGetter(base, name) };
+  for (const name of READERS) if (name in base) properties[name] = { writable: true, value: wholeReader(base, name) };
+  for (const property of Object.values(properties)) {
+    property.configurable = true;
+    property.enumerable = true;
   }
   return Object.create(base, properties) as object;
 }

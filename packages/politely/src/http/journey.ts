@@ -1,7 +1,9 @@
 import { showValue } from "../policy/showValue.js";
 import type { FetchOptions, PoliteRequestInit } from "../types.js";
+import { isOfOwnStream } from "./failure.js";
 import type { Send } from "./fetch.js";
 import { type Hop, networkError, nextHop, refuseCredentials } from "./redirect.js";
+import { nextReferral, type Referral, referralOf } from "./referrer.js";
 import { copyBody, copyHeaders } from "./snapshot.js";
 
 /** One request of a journey: the first as the caller wrote it, the others as redirects make them. */
@@ -9,6 +11,7 @@ export interface Step {
   readonly url: string;
   /** Undefined for the first step. */
   readonly hop: Hop | undefined;
+  readonly referral: Referral | undefined;
 }
 
 const USER_AGENT = "user-agent";
@@ -39,7 +42,7 @@ const MEMBERS = [
 ];
 
 /** What a Request says that holds for its redirects too. The rest of it goes with the hop. */
-const CARRIED = ["cache", "credentials", "integrity", "keepalive", "mode", "referrer", "referrerPolicy"] as const;
+const CARRIED = ["cache", "credentials", "integrity", "keepalive", "mode"] as const;
 /** Modes that a Request may have and no init may ask for. */
 const UNASKABLE: readonly unknown[] = ["navigate", "websocket"];
 
@@ -57,9 +60,10 @@ export class Journey {
   readonly #init: RequestInit;
   /** A copy of a request's body, made before the body goes away with the first sending. */
   readonly #spare: Request | undefined;
+  readonly #referral: Referral | undefined;
   #sent = 0;
 
-  /** Throws `TypeError` when `given` is neither an object nor absent, or its headers make no sense. */
+  /** Throws `TypeError` when `given` is neither an object nor absent, its headers make no sense, or the body of a Request is used. */
   constructor(
     input: string | URL | Request,
     given: PoliteRequestInit | null | undefined,
@@ -73,6 +77,8 @@ export class Journey {
       init = rest;
       this.options = politely;
     }
+    // An init that says anything takes the referrer of a Request away.
+    this.#referral = referralOf(request === undefined || saysAnything(init) ? init : request);
     if (request !== undefined && init.headers === undefined) init = { ...init, headers: new Headers(request.headers) };
     const written = urlOf(input);
     // The platform takes `http:host` and the like, a target is not written so.
@@ -86,6 +92,9 @@ export class Journey {
     this.redirect = init.redirect === undefined ? (request?.redirect ?? "follow") : init.redirect;
     this.signal = (init.signal === undefined ? request?.signal : init.signal) ?? undefined;
     const hasSpareBody = request !== undefined && isAbsent(init.body) && !isAbsent(request.body);
+    if (hasSpareBody && (request.bodyUsed || request.body?.locked === true)) {
+      throw new TypeError("The body of the Request is used already. Send a clone of it, or make a new Request.");
+    }
     this.#spare = hasSpareBody && this.redirect === "follow" ? request.clone() : undefined;
   }
 
@@ -94,6 +103,11 @@ export class Journey {
     const { body } = this.#init;
     if (!isAbsent(body)) return !isStream(body);
     return isAbsent(this.#request?.body) || this.#spare !== undefined;
+  }
+
+  /** Whether a failure is that of the body to send, if that is a stream. What the body of a Request was made of cannot be seen. */
+  isOwnFailure(error: unknown): boolean {
+    return isStream(this.#init.body ?? this.#request?.body) && isOfOwnStream(error);
   }
 
   /** Whether the body has to be a certain one. The platform takes that for the body of every hop it is shown, redirects too. */
@@ -110,11 +124,12 @@ export class Journey {
   ownAgent = (): string | null => this.#ownHeaders().get(USER_AGENT);
 
   firstStep(): Step {
-    return { url: this.url, hop: undefined };
+    return { url: this.url, hop: undefined, referral: this.#referral };
   }
 
   /** The step that a redirect leads to. Throws `TypeError` as `nextHop` does, and when it names a user, leaves an origin it must not, or the body cannot be sent again. */
-  follow(step: Step, status: number, location: string): Step {
+  follow(step: Step, { status, headers }: Response, location: string): Step {
+    const { referral } = step;
     const hop = nextHop(step.hop ?? this.#firstHop(), status, location);
     refuseCredentials(hop, step.url);
     if (hop.hasCrossed === true && (this.#init.mode ?? this.#request?.mode) === "same-origin") {
@@ -123,7 +138,11 @@ export class Journey {
     if (hop.hasBody && !this.isRepeatable) {
       throw networkError(`${step.url} redirects a request whose body is a stream, which cannot be sent twice`);
     }
-    return { url: hop.url, hop };
+    return {
+      url: hop.url,
+      hop,
+      referral: referral && nextReferral(referral, step.url, headers.get("referrer-policy")),
+    };
   }
 
   /** Sends it as the caller wrote it. */
@@ -132,10 +151,11 @@ export class Journey {
   }
 
   /** Sends one step. With `follows` the platform follows redirects by itself. */
-  send(send: Send, { hop }: Step, signal: AbortSignal | undefined, follows: boolean): Promise<Response> {
+  send(send: Send, { hop, referral }: Step, signal: AbortSignal | undefined, follows: boolean): Promise<Response> {
     const redirect = this.redirect === "follow" && !follows ? "manual" : this.redirect;
     const base: RequestInit = this.#init === NOTHING ? { redirect } : { ...this.#init, redirect };
     if (signal !== undefined) base.signal = signal;
+    if (referral !== undefined) Object.assign(base, referral);
     if (hop !== undefined) return this.#sendHop(send, hop, base);
     const headers = this.#changedHeaders();
     if (headers !== undefined) base.headers = headers;
@@ -208,6 +228,11 @@ function readInit(given: PoliteRequestInit): PoliteRequestInit {
   };
 }
 
+/** Whether an init has anything in it that counts. */
+function saysAnything(init: RequestInit): boolean {
+  return Object.values(init).some((value) => value !== undefined);
+}
+
 /** Whether everything an object has is its own. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -264,6 +289,7 @@ function isRequest(input: unknown): input is Request {
 /** As the standard has it: these six in upper case however they are written, all others as they are. */
 function normalMethod(method: string): string {
   if (method === "GET") return method;
-  const upper = method.toUpperCase();
-  return ["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"].includes(upper) ? upper : method;
+  const written = String(method);
+  const upper = written.toUpperCase();
+  return ["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"].includes(upper) ? upper : written;
 }

@@ -19,10 +19,6 @@ export interface AnswerHeaders {
   readonly remaining: number;
   /** When that bucket resets, in whole microseconds from now, rounded up; 0 when nothing is said. */
   readonly resetUs: number;
-  /** Whole units of that bucket; -1 when nothing is said. */
-  readonly limit: number;
-  /** The length of its window in whole microseconds; 0 when nothing is said. */
-  readonly policyWindowUs: number;
   /** Where it stands, for people: the field that asks to wait, else the family of the bucket; empty when nothing is said. */
   readonly field: string;
 }
@@ -33,8 +29,6 @@ export const nothingSaid: AnswerHeaders = Object.freeze({
   isExhausted: false,
   remaining: -1,
   resetUs: 0,
-  limit: -1,
-  policyWindowUs: 0,
   field: "",
 });
 
@@ -67,8 +61,6 @@ export function readAnswer(headers: AnyHeaders, wallMs: number | (() => number),
     isExhausted,
     remaining: binding?.remaining ?? -1,
     resetUs,
-    limit: binding?.limit ?? -1,
-    policyWindowUs: microseconds(binding?.policyWindowMs),
     field: isAsked ? hint.field : (binding?.label ?? ""),
   };
 }

@@ -1,5 +1,6 @@
 import type { FetchOptions, HeadersLike } from "../../types.js";
 import type { Exchange } from "../exchange.js";
+import { isOfOwnStream, isUndecodable } from "../failure.js";
 import type { Flight } from "../flight.js";
 import { isRedirect } from "../redirect.js";
 import { withMaxWait } from "../retrier.js";
@@ -184,8 +185,9 @@ export class AxiosCourier {
         answered(response.status, response.headers);
         return { response, flight, error, lead: leadOf(response) };
       }
-      // An answer that was wanted and came with an error broke off in its body.
-      flight.failed(response === undefined ? error : { code: "ECONNRESET", cause: error });
+      if (isStream(step.data) && isOfOwnStream(error)) flight.done();
+      // An answer that was wanted and came with an error broke off in its body, unless that is not compressed as it says.
+      else flight.failed(response === undefined || isUndecodable(error) ? error : { code: "ECONNRESET", cause: error });
       throw error;
     }
   }

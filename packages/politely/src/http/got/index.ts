@@ -48,6 +48,8 @@ interface Answer extends WaitingStream {
   readonly headers: HeadersLike;
   /** Whether all of it has arrived. */
   readonly complete?: boolean;
+  /** Whether its connection is gone before that. */
+  readonly aborted?: boolean;
   once(event: "end", listener: () => void): unknown;
 }
 
@@ -150,8 +152,9 @@ function watch(sent: Sent, flight: Flight, clock: Clock): void {
   // A request that is given up ends with the same error as one that the site tears off; they differ only here.
   const destroy = sent.destroy.bind(sent);
   sent.destroy = (error) => {
-    if (error === undefined) flight.done();
-    else flight.failed(error);
+    // Got gives up what was torn off as well.
+    if (error === undefined && answer?.aborted !== true) flight.done();
+    else flight.failed(error ?? { code: "ECONNRESET" });
     return destroy(error);
   };
 }

@@ -21,6 +21,9 @@ function play(run: (world: World) => Promise<void>, policy: PolicyInput = {}, co
   );
 }
 
+const outcomes = ({ events }: World): string[] =>
+  events.flatMap((event) => (event.type === "release" ? [event.outcome] : []));
+
 const granted = ({ events }: World): string[] => events.flatMap(({ type, key }) => (type === "grant" ? [key] : []));
 
 describe("politeAxios", () => {
@@ -169,6 +172,25 @@ describe("politeAxios", () => {
       body().end();
       await first;
     }));
+
+  it.each(["http", "fetch"])(
+    "blames the site neither for a body of ours that fails nor for one that is no gzip (%s)",
+    (adapter) =>
+      play(async (world) => {
+        const { client, a } = world;
+        a.answer = (_request, answer) => reply(answer, 200, { "content-encoding": "gzip" }, "no gzip");
+        await expect(client.get(a.origin, { adapter })).rejects.toThrow();
+        const data = Readable.from(
+          (async function* () {
+            yield Buffer.from("begin");
+            throw new Error("no more");
+          })(),
+        );
+        await expect(client.post(a.origin, data, { adapter })).rejects.toThrow();
+        await until("the places are free", () => outcomes(world).length === 2);
+        expect(outcomes(world)).toEqual(["neutral", "neutral"]);
+      }),
+  );
 
   it("counts a connection that never comes towards the timeout", () =>
     play(async ({ client, a, events }) => {

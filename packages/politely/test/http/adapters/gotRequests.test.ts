@@ -249,6 +249,19 @@ describe("a stream of politeGot", () => {
       expect((await echoed.setEncoding("utf8").toArray()).join("")).toBe("some bytes");
     }));
 
+  it("counts as trouble of the site when it breaks off", () =>
+    play(async (world) => {
+      const { client, a } = world;
+      a.answer = ({ socket }, answer) => {
+        answer.writeHead(200, { "content-length": "9" }).flushHeaders();
+        answer.write("half");
+        setTimeout(() => void socket.destroy(), 10);
+      };
+      await expect(client.stream(a.origin).toArray()).rejects.toThrow();
+      await until("the place is free", () => outcomes(world).length === 1);
+      expect(outcomes(world)).toEqual(["server_error"]);
+    }));
+
   it("frees its place when it is destroyed", () =>
     play(async (world) => {
       const { client, a } = world;

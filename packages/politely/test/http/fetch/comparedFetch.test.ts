@@ -115,6 +115,30 @@ describe.each(both())("%s", (_name, fetch) => {
   });
 });
 
+describe.each(both())("a response of %s", (_name, fetch) => {
+  it("shows all its properties to whoever walks through them", async () => {
+    await using site = await pages();
+    const response = await fetch(site.origin);
+    const names: string[] = [];
+    for (const name in response) names.push(name);
+    expect(names).toEqual(expect.arrayContaining(["body", "bodyUsed", "clone", "redirected", "text", "type", "url"]));
+    expect(await response.text()).toBe("page");
+  });
+
+  it("says what is wrong when a method is called without it", async () => {
+    await using site = await pages();
+    const { text } = await fetch(site.origin);
+    await expect((async () => text())()).rejects.toThrow(/Illegal invocation|Response/);
+  });
+
+  it("comes for a method that is no text", async () => {
+    await using site = await pages();
+    const method = { toString: () => "PUT" } as unknown as string;
+    expect(await (await fetch(site.origin, { method })).text()).toBe("page");
+    expect(site.seen[0].method).toBe("PUT");
+  });
+});
+
 describe("a redirect that is told of", () => {
   it("does not say the password of where it leads", async () => {
     const location = "http://user:secret@a.example:999999/";

@@ -1,3 +1,7 @@
+import { createReadStream } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { failureOf } from "../../../src/http/failure.js";
 import { networkError } from "../../../src/http/redirect.js";
@@ -11,6 +15,10 @@ const HERE = "127.0.0.2";
 /** A failure as Node's fetch reports one that has no code. */
 function fetchFailure(message: string): TypeError {
   return new TypeError("fetch failed", { cause: new Error(message) });
+}
+
+function coded(code: string): Error {
+  return Object.assign(new Error("incorrect header check"), { code });
 }
 
 describe("what a failure says about the site", () => {
@@ -36,6 +44,12 @@ describe("what a failure says about the site", () => {
     ["a port that is never used", fetchFailure("bad port"), "unused"],
     ["a scheme that is not known", fetchFailure("unknown scheme"), "unused"],
     ["a failure whose cause has no code", fetchFailure("other side closed"), "server_error"],
+    ["a body that is no gzip", new TypeError("terminated", { cause: coded("Z_DATA_ERROR") }), undefined],
+    [
+      "a body that is no brotli",
+      new TypeError("terminated", { cause: coded("ERR__ERROR_FORMAT_PADDING_1") }),
+      undefined,
+    ],
     ["anything else", new Error("what?"), undefined],
     ["no error at all", "text", undefined],
   ])("%s", (_name, error, outcome) => {
@@ -50,6 +64,46 @@ describe("what a failure says about the site", () => {
 });
 
 describe("fetch that fails", () => {
+  it("because the body to send fails says nothing about the site, however it is given", async () => {
+    await using site = await localSite(HERE, (_request, response) => response.end());
+    const polite = politely({ hosts: { [HERE]: { concurrency: 1, backoff: "linear" } } });
+    const missing = () => Readable.toWeb(createReadStream("/no/such/file")) as unknown as ReadableStream;
+    const failing = () => new ReadableStream({ pull: (stream) => stream.error(new Error("no more")) });
+    for (const body of [missing, failing]) {
+      const init = () => ({ method: "POST", body: body(), duplex: "half" }) as RequestInit;
+      await expect(polite.fetch(site.origin, init())).rejects.toThrow();
+      await expect(polite.fetch(new Request(site.origin, init()))).rejects.toThrow();
+    }
+    expect(polite.stats(HERE)).toMatchObject({ totalRequests: 4, inFlight: 0, cooldownMs: 0 });
+  });
+
+  it("because a connection breaks while a stream is sent is an error of the server", async () => {
+    const server = createServer((request) => void request.once("data", () => request.socket.destroy()));
+    await new Promise<void>((resolve) => server.listen(0, HERE, resolve));
+    const { port } = server.address() as AddressInfo;
+    const polite = politely({ hosts: { [HERE]: { concurrency: 1, backoff: "linear" } } });
+    const body = new ReadableStream({
+      async pull(stream) {
+        await new Promise((resolve) => void setTimeout(resolve, 1));
+        stream.enqueue(new Uint8Array(9));
+      },
+    });
+    const init = { method: "POST", body, duplex: "half" } as RequestInit;
+    await expect(polite.fetch(`http://${HERE}:${port}`, init)).rejects.toThrow();
+    expect(polite.stats(HERE)?.cooldownMs).toBeGreaterThan(4_000);
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it("because the answer is not compressed as it says is no trouble on the way", async () => {
+    await using site = await localSite(HERE, (_request, response) => {
+      response.writeHead(200, { "content-encoding": "gzip" }).end("no gzip");
+    });
+    const polite = politely({ hosts: { [HERE]: { concurrency: 1, backoff: "linear" } } });
+    const response = await polite.fetch(site.origin);
+    await expect(response.text()).rejects.toThrow();
+    expect(polite.stats(HERE)).toMatchObject({ inFlight: 0, cooldownMs: 0 });
+  });
+
   it("because the connection is refused is an error of the server, the place free", async () => {
     const polite = politely({ hosts: { [HERE]: { concurrency: 1, backoff: "linear" } } });
     const gone = await localSite(HERE, (_request, response) => response.end());

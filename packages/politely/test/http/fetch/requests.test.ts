@@ -124,11 +124,24 @@ describe("what a Request carries", () => {
       credentials: "omit",
       keepalive: true,
       mode: "no-cors",
-      referrer: "",
-      referrerPolicy: "origin",
     } as const;
     await polite.fetch(new Request("https://a.example/", carried), { cache: "reload" });
     expect(hops[1]).toMatchObject({ ...carried, cache: "reload", redirect: "manual", method: "GET" });
+  });
+
+  it.each<[RequestRedirect, string, (request: Request) => unknown]>([
+    ["follow", "read", (request) => request.text()],
+    ["manual", "read", (request) => request.text()],
+    ["follow", "taken by a reader", (request) => request.body?.getReader()],
+    ["manual", "taken by a reader", (request) => request.body?.getReader()],
+  ])("cannot be sent with redirect %s when its body was %s, and takes no turn", async (redirect, _how, use) => {
+    const polite = politely({ default: WIDE }, { fetch: globalThis.fetch });
+    const request = new Request("https://a.example/", { method: "POST", body: "text", redirect });
+    await use(request);
+    await expect(polite.fetch(request)).rejects.toThrow(
+      new TypeError("The body of the Request is used already. Send a clone of it, or make a new Request."),
+    );
+    expect(polite.stats("a.example")).toBeUndefined();
   });
 
   it.skipIf(isHidden)("includes its dispatcher, for redirects and repetitions", async () => {

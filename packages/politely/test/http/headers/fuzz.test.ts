@@ -83,11 +83,10 @@ function isSaneRateLimit(result: RateLimit): boolean {
 }
 
 function isSaneAnswer(answer: AnswerHeaders): boolean {
-  const times = [answer.retryAfterUs, answer.resetUs, answer.policyWindowUs];
+  const times = [answer.retryAfterUs, answer.resetUs];
   return (
     times.every((us) => isWhole(us) && us <= centuryUs) &&
     isWhole(answer.remaining, -1) &&
-    isWhole(answer.limit, -1) &&
     answer.isExhausted === (answer.remaining === 0) &&
     typeof answer.field === "string"
   );
@@ -101,7 +100,6 @@ function isSane(headers: unknown, nowMs: number, status: number): boolean {
     isSaneRateLimit(result) &&
     isSaneAnswer(answer) &&
     answer.remaining === (result.remaining ?? -1) &&
-    answer.limit === (result.limit ?? -1) &&
     answer.resetUs === Math.min((result.resetMs ?? 0) * 1_000, centuryUs)
   );
 }
