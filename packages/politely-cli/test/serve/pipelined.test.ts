@@ -95,7 +95,7 @@ it("closes a connection whose answer is not taken, and leaves those who wait or 
   const [deaf, slow] = [await started.connect(), await started.connect()];
   deaf.pause().write(get("/long"));
   slow.pause().write(get("/long"));
-  const sip = setInterval(() => slow.read(2 ** 20), 20);
+  const sip = setInterval(() => void slow.read(2 ** 20), 20);
   const closed = (socket: Socket): boolean =>
     started.accepted.find(({ remotePort }) => remotePort === socket.localPort)?.destroyed ?? true;
   const beganMs = performance.now();

@@ -18,7 +18,8 @@ class World {
   }
 
   delete(name: string): void {
-    expect(this.index.delete(name)).toBe(this.truth.delete(name));
+    if (this.index.delete(name) !== this.truth.delete(name))
+      throw new Error(`${name} was there for one of the two only`);
   }
 
   get sorted(): [string, number][] {
@@ -48,7 +49,7 @@ describe("an index of hosts", () => {
         expect(hosts.map((host) => world.index.get(host))).toEqual(hosts.map((host) => world.truth.get(host)));
         expect([...world.index].sort(([one], [other]) => (one < other ? -1 : 1))).toEqual(world.sorted);
         expect([...world.index.keys()].sort()).toEqual([...world.truth.keys()].sort());
-        expect([...world.index.values()].sort()).toEqual([...world.truth.values()].sort());
+        expect(new Set(world.index.values())).toEqual(new Set(world.truth.values()));
       }),
       seeded(300),
     );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SharedPermit } from "../../src/sharedTypes.js";
+
 import type { Store } from "../../src/stores/store.js";
 import type { Outcome } from "../../src/types.js";
 import { Fleet } from "./fleet.js";
@@ -41,7 +41,7 @@ describe.each([{}, { concurrency: 5 }])("an answer that is reported and then giv
     const one = fleet.add({ rate: "100/s", ...limits });
     await fleet.now(
       one.run("x.org", (permit) => {
-        void (permit as SharedPermit).report(tooMany);
+        void permit.report(tooMany);
         return tooMany;
       }),
     );

@@ -178,6 +178,7 @@ describe("the connection", () => {
     await page.getByLabel("Token", { exact: true }).last().fill("right-token");
     await page.keyboard.press("Enter");
     await row(look, "fast.example").waitFor();
+    expect(await page.getByText("That is not the token.").count()).toBe(0);
     await page.reload();
     await row(look, "fast.example").waitFor();
     expect(await page.evaluate(() => JSON.stringify(Object.entries(localStorage)) + document.cookie)).not.toContain(
@@ -202,6 +203,7 @@ describe("the connection", () => {
     await page.getByLabel("Token", { exact: true }).last().fill("right-token");
     await page.keyboard.press("Enter");
     await row(look, "fast.example").waitFor();
+    expect(await page.getByText("That is not the token.").count()).toBe(0);
   });
 
   it("says that it is lost, and comes back by itself", async () => {

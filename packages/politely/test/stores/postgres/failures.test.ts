@@ -212,7 +212,7 @@ describe("a connection that the server has cut", () => {
     client.on("error", () => undefined);
     await client.connect();
     const cells = place.cells(client);
-    const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+    const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
     await add(cells, "key");
     await place.admin.query(cut(String(rows[0].pid)));
     const first = await problemOf(add(cells, "key"));
@@ -224,7 +224,7 @@ describe("a connection that the server has cut", () => {
     }
 
     const pool = place.pool({ max: 1 });
-    const { rows: own } = await pool.query("SELECT pg_backend_pid() AS pid");
+    const { rows: own } = await pool.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
     await place.admin.query(cut(String(own[0].pid)));
     const problem = await add(place.cells(pool), "key").catch((error: unknown) => error);
     if (problem instanceof StoreError) expect(problem.isLasting).toBe(false);

@@ -67,7 +67,7 @@ it("a handle in memory, and one on a platform that cannot look at files, go on",
   memory.close();
 
   using file = temporaryFile();
-  vi.spyOn(process, "getBuiltinModule").mockImplementation((() => undefined) as typeof process.getBuiltinModule);
+  vi.spyOn(process, "getBuiltinModule").mockImplementation(() => undefined);
   const blind = sqliteCells(file.open());
   expect(await count(blind)).toBe(1);
   rmSync(file.path);
