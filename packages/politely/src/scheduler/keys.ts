@@ -1,6 +1,5 @@
 import type { Rule } from "../core/rule.js";
 import type { Books } from "./books.js";
-import { HostIndex } from "./hostIndex.js";
 import type { Ledger } from "./ledger.js";
 import { HAS_GATE, IS_IDLE } from "./slab.js";
 
@@ -40,7 +39,7 @@ export interface KeysOptions {
  * Hosts that owe nothing but have statistics stay while they are among the `keepStats` that became idle last.
  */
 export class Keys {
-  readonly hosts = new HostIndex();
+  readonly hosts = new Map<string, number>();
   /** Intents, scopes and the rest that is no host. */
   readonly scopes = new Map<string, number>();
   /** Idle hosts by row, the longest idle first. */
@@ -111,7 +110,7 @@ export class Keys {
 
   /** Looks at some more rows and lets those go that owe nothing. Not between finding a row and taking from it: a new row owes nothing either. */
   sweep(nowUs: number, count = SWEEP_PER_KEY): void {
-    this.#hostCursor ??= this.hosts[Symbol.iterator]();
+    this.#hostCursor ??= this.hosts.entries();
     for (let index = 0; index < count; index++) {
       const next = this.#hostCursor.next();
       if (next.done === true) {

@@ -9,6 +9,7 @@ import { costAt } from "./lane.js";
 import { type Cost, FORGOTTEN_UNITS, type Ledger, ONE, type Taken } from "./ledger.js";
 import { readOutcome } from "./outcome.js";
 import { EXEMPT_ONLY, type HeldPermit, type PermitOwner } from "./permit.js";
+import { isReported, type Reported, reportedOf } from "./reported.js";
 import { HAS_GATE } from "./slab.js";
 
 const NOTHING: Cost = { rate: 0, window: 0, quota: 0 };
@@ -53,20 +54,12 @@ export class Settling implements PermitOwner {
     const answer = readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
     if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
     if (outcome === undefined) throw new TypeError("report needs an outcome: how the request was answered.");
-    const detail = detailOf(outcome);
-    if (this.#isNothingNew(answer) || this.#isReported(permit, answer, detail)) return;
+    if (this.#isNothingNew(answer) || isReported(this.#reported.get(permit), answer, outcome)) return;
     const heldAt = this.#partOfScope(permit.scopeNames, answer.scope);
     this.#hear(answer, permit, heldAt, this.engine.nowUs());
-    this.#reported.set(permit, { answer, detail });
+    this.#reported.set(permit, reportedOf(answer, outcome));
     for (const part of permit.parts ?? [permit]) this.engine.queue.touch(part.slot);
     this.engine.queue.run();
-  }
-
-  /** Whether that answer was the last one reported: of the same kind, and with nothing in it that was not in that one. */
-  #isReported(permit: HeldPermit, { kind, scope }: Answer, detail: unknown): boolean {
-    const before = this.#reported.get(permit);
-    if (before === undefined || before.answer.kind !== kind || before.answer.scope !== scope) return false;
-    return detail === undefined || detail === before.detail;
   }
 
   /** A good answer that says nothing more, while nobody cools down and nobody learns from it. */
@@ -93,7 +86,7 @@ export class Settling implements PermitOwner {
       if (ledger.isOpen(parts[index], nowUs)) this.#settle(parts[index], answer, cost && costAt(cost, index), nowUs);
     }
     const isHeard = answer.kind !== "neutral" || answer.budget !== undefined || ledger.probes.size > 0;
-    if (isHeard && !this.#isReported(permit, answer, detailOf(outcome))) this.#hear(answer, permit, heldAt, nowUs);
+    if (isHeard && !isReported(this.#reported.get(permit), answer, outcome)) this.#hear(answer, permit, heldAt, nowUs);
     for (const part of parts) queue.touch(part.slot);
     if (events.hasListeners) {
       const { key, startedAtMs } = permit;
@@ -136,7 +129,7 @@ export class Settling implements PermitOwner {
   #hear(answer: Answer, permit: HeldPermit, heldAt: number, nowUs: number): void {
     const { key, startedUs } = permit;
     const parts = permit.parts ?? [permit];
-    const isThrottled = answer.kind === "rate_limited" && this.#reported.get(permit)?.answer.kind !== answer.kind;
+    const isThrottled = answer.kind === "rate_limited" && this.#reported.get(permit)?.kind !== answer.kind;
     const others: Answer = {
       ...answer,
       kind: answer.kind === "unused" || answer.kind === "success" ? answer.kind : "neutral",
@@ -185,18 +178,6 @@ export class Settling implements PermitOwner {
     if (index >= 0) return index;
     throw new TypeError(`outcome.scope is "${scope}", but the request took only ${scopeNames.join(", ")}.`);
   }
-}
-
-/** An answer, and the very thing that has its details. */
-interface Reported {
-  readonly answer: Answer;
-  readonly detail: unknown;
-}
-
-/** What an outcome says beyond its kind. A response that is given twice has the same headers both times, whatever was made of it between. */
-function detailOf(outcome: Outcome | undefined): unknown {
-  if (typeof outcome !== "object") return undefined;
-  return "kind" in outcome ? outcome.retryAfterMs : outcome.headers;
 }
 
 function isAdaptive(ledger: Ledger, slot: number): boolean {

@@ -54,7 +54,7 @@ function windowStats({ ledger }: Engine, slot: number, nowUs: number): WindowSta
 
 const ONE_UNIT = { rate: 1, window: 1, quota: 1 };
 
-/** Everything that is kept: hosts in order of first use as long as they are at most 32,768, then those beyond `maxKeys` together, then the folded ones. */
+/** Everything that is kept: hosts in order of first use, then those beyond `maxKeys` together, then the folded ones. */
 export function allStats(engine: Engine, nowUs: number): Stats[] {
   const { keys, options } = engine;
   keys.sweepAll(nowUs);
@@ -71,12 +71,15 @@ export function allStats(engine: Engine, nowUs: number): Stats[] {
 }
 
 /**
- * The same rows in the same order, each as it is when it is asked for. It ends however many come meanwhile, and misses none that is there from the beginning.
+ * The same rows in the same order, each as it is when it is asked for. No more hosts are looked at than there are at the beginning, so that it ends however
+ * many come meanwhile; those that are there at the beginning come first.
  */
 export function* eachStats(engine: Engine): Generator<Stats, void, undefined> {
   const { keys, options } = engine;
   if (options.keepStats > 0) {
+    let left = keys.hosts.size;
     for (const [host, slot] of keys.hosts) {
+      if (left-- === 0) break;
       const nowUs = engine.nowUs();
       keys.sweepOne(host, slot, nowUs);
       const stats = keys.hosts.get(host) === slot ? hostStats(engine, host, slot, nowUs) : undefined;

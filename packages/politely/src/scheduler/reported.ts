@@ -1,5 +1,5 @@
-import type { Outcome } from "../../types.js";
-import type { Answer } from "../answers.js";
+import type { Outcome } from "../types.js";
+import type { Answer } from "./answers.js";
 
 /** What was last said about a start before its end. */
 export interface Reported {
@@ -21,7 +21,7 @@ export function isReported(before: Reported | undefined, answer: Answer, outcome
   return before.kind === kind && before.scope === scope && (detail === undefined || detail === before.detail);
 }
 
-/** What an outcome says beyond its kind. A response that is given twice has the same headers both times. */
+/** What an outcome says beyond its kind. A response that is given twice has the same headers both times, whatever was made of it between. */
 function detailOf(outcome: Outcome | undefined): unknown {
   if (typeof outcome !== "object") return undefined;
   return "kind" in outcome ? outcome.retryAfterMs : outcome.headers;
