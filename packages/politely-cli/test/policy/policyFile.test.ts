@@ -47,7 +47,7 @@ describe("a policy file with problems", () => {
 
   it("cannot draw on the terminal with the names it has", async () => {
     const message = await messageFor("p.json", '{ "\\u001b[31mred\\n": 1 }');
-    expect(message).toMatch(/^p\.json:1:3: \\u001b\[31mred\\u000a: is not a field of the policy/);
+    expect(message).toMatch(/^p\.json:1:3: \["\\u001b\[31mred\\n"\]: is not a field of the policy/);
   });
 
   it("keeps every problem in the error, and a thousand of them in its message", async () => {
