@@ -228,8 +228,9 @@ describe("the feed", () => {
           const rest = stats.waiting > 0 ? "waiting" : isMoving ? "flowing" : "idle";
           // The row is from a turn of half a second: what ends in between may be shown a turn longer.
           const isSure = Math.abs(heldMs) > 1_000 && (stats.cooldownMs === 0 || stats.cooldownMs > 1_000);
-          const held = heldMs > 0 ? ["paused"] : stats.cooldownMs > 0 ? ["cooling"] : [rest, "cooling"];
-          expect(isSure ? held : [...held, rest, "paused", "cooling"]).toContain(row?.state);
+          const wasMoving = rest === "idle" && sinceMs < 11_000 ? ["flowing"] : [];
+          const held = heldMs > 0 ? ["paused"] : stats.cooldownMs > 0 ? ["cooling"] : [rest, "cooling", ...wasMoving];
+          expect(isSure ? held : [...held, rest, ...wasMoving, "paused", "cooling"]).toContain(row?.state);
           expect(row).toMatchObject({ waiting: stats.waiting, inFlight: stats.inFlight, total: stats.totalRequests });
           expect(row?.throttled).toBe(stats.throttledRequests);
         }
