@@ -28,6 +28,9 @@ export interface Cost {
 /** The cost of a request that says nothing about it. */
 export const ONE: Cost = { rate: 1, window: 1, quota: 1 };
 
+/** What is taken by none, or given back by none. */
+export const NOTHING: Cost = { rate: 0, window: 0, quota: 0 };
+
 /** What a start took from one key, as far as it is needed to give it back. */
 export interface Taken {
   readonly slot: number;

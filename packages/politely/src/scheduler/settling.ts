@@ -6,13 +6,11 @@ import { toUs } from "./instant.js";
 import { OVERFLOW_KEY } from "./keys.js";
 import { checkNames } from "./knownNames.js";
 import { costAt } from "./lane.js";
-import { type Cost, FORGOTTEN_UNITS, type Ledger, ONE, type Taken } from "./ledger.js";
+import { type Cost, FORGOTTEN_UNITS, type Ledger, NOTHING, ONE, type Taken } from "./ledger.js";
 import { readOutcome } from "./outcome.js";
 import { EXEMPT_ONLY, type HeldPermit, type PermitOwner } from "./permit.js";
 import { isReported, type Reported, reportedOf } from "./reported.js";
 import { HAS_GATE } from "./slab.js";
-
-const NOTHING: Cost = { rate: 0, window: 0, quota: 0 };
 
 /** Takes permits back, counts starts made without one, and passes on what was answered. */
 export class Settling implements PermitOwner {

@@ -1,6 +1,7 @@
 import type { Stats, WindowStats } from "../observe/types.js";
 import type { Counts } from "./books.js";
 import type { Engine } from "./engine.js";
+import { ONE } from "./ledger.js";
 
 /** The `host` of the row that adds up all hosts no longer kept. */
 export const FOLDED_HOST = "*";
@@ -46,13 +47,11 @@ function windowStats({ ledger }: Engine, slot: number, nowUs: number): WindowSta
   const { rule } = ledger.profileOf(slot);
   return rule.windows.map((window, index) => {
     const calls = ledger.windowUsed(slot, index, nowUs);
-    const freeUs = ledger.windowAt(slot, index, ONE_UNIT, nowUs);
+    const freeUs = ledger.windowAt(slot, index, ONE, nowUs);
     const nextFreeMs = Math.max(0, freeUs - nowUs) / 1000;
     return { calls, remaining: Math.max(0, window.count - calls), periodMs: window.perUs / 1000, nextFreeMs };
   });
 }
-
-const ONE_UNIT = { rate: 1, window: 1, quota: 1 };
 
 /** Everything that is kept: hosts in order of first use, then those beyond `maxKeys` together, then the folded ones. */
 export function allStats(engine: Engine, nowUs: number): Stats[] {

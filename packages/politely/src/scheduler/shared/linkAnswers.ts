@@ -1,4 +1,5 @@
 import type { Operation, Sender, SetOperation, SettleKey, SettleOperation } from "../../core/shared/operation.js";
+import { NOTHING } from "../ledger.js";
 
 /** Whether an operation tells an answer and nothing else that anybody waits for: it holds a key, or says what is left there. */
 export function isHoldAnswer(operation: Operation): operation is SettleOperation {
@@ -63,7 +64,7 @@ export function bareAnswer(operation: SettleOperation, sender: Sender): SettleOp
     ...key,
     unitsAfter: Number.MAX_SAFE_INTEGER,
     previousUs: -1,
-    back: { rate: 0, window: 0, quota: 0 },
+    back: NOTHING,
     windowUnits: 0,
   }));
   return { ...operation, ...sender, place: "", isOver: false, keys };

@@ -8,9 +8,8 @@ import type {
   TakeReply,
 } from "../../core/shared/operation.js";
 import { placeName } from "../../core/shared/take.js";
+import { NOTHING } from "../ledger.js";
 import type { PlanKey } from "./plan.js";
-
-const NOTHING = { rate: 0, window: 0, quota: 0 };
 
 /** How long a place is asked for. */
 export interface PlaceTerms {

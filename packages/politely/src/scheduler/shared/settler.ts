@@ -4,7 +4,7 @@ import { type Answer, NEUTRAL } from "../answers.js";
 import { readCost } from "../demand.js";
 import { type Engine, withinOne } from "../engine.js";
 import { costAt, type LaneCost } from "../lane.js";
-import type { Cost } from "../ledger.js";
+import { NOTHING } from "../ledger.js";
 import { readOutcome } from "../outcome.js";
 import { isReported, reportedOf } from "../reported.js";
 import type { Link } from "./link.js";
@@ -307,8 +307,6 @@ function settleKey(grant: Grant, index: number, answer: Answer, terms: SettleTer
     isHeld: rule.enabled,
   };
 }
-
-const NOTHING: Cost = { rate: 0, window: 0, quota: 0 };
 
 /** What one key hears: the one that is held hears it all, the others a success or that their probe is back. */
 function noteOf(answer: Answer, isHeld: boolean, random: number): AnswerNote {
