@@ -48,10 +48,13 @@ func waiters(params Params) Answer {
 	answer := Answer{}
 	peak := inUseBytes()
 	if params.CancelHalf {
+		runtime.GC()
 		cpuAtAbort := cpuUs()
+		abortAt := time.Now()
 		cancel()
 		theCancelled.Wait()
-		answer["cancelUs"] = (cpuUs() - cpuAtAbort) / float64(cancelled)
+		answer["cancelUs"] = float64(time.Since(abortAt).Nanoseconds()) / 1e3 / float64(cancelled)
+		answer["cancelCpuUs"] = (cpuUs() - cpuAtAbort) / float64(cancelled)
 	}
 	atomic.StoreInt64(&loopEndNs, int64(time.Since(zero)))
 	stop := make(chan struct{})

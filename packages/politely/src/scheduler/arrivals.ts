@@ -92,7 +92,7 @@ export class Arrivals {
     if (counsel !== undefined && this.#fullAt(demand) >= 0) counsel.guests.add(waiter);
     const announce = events.hasListeners ? this.#waitEvent(demand, cost, priority, nowUs) : undefined;
     queue.add(waiter, priority, demand, nowUs);
-    if (options?.signal !== undefined && terms !== undefined) signals.watch(options.signal, terms);
+    if (options?.signal !== undefined) signals.watch(options.signal, waiter);
     if (announce !== undefined) this.#announce(announce, waiter, demand, priority);
     queue.run(nowUs);
     return promise;
@@ -147,8 +147,7 @@ function capture(resolve: (permit: Permit) => void, reject: (reason: unknown) =>
 }
 
 function termsOf(options: AcquireOptions | undefined, deadlineUs: number): Terms | undefined {
-  const isPlain =
-    options?.signal === undefined && options?.cost === undefined && deadlineUs === Number.POSITIVE_INFINITY;
+  const isPlain = options?.cost === undefined && deadlineUs === Number.POSITIVE_INFINITY;
   return isPlain ? undefined : new Terms(deadlineUs, options?.cost, options?.maxWait !== undefined);
 }
 

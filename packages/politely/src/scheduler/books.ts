@@ -4,14 +4,13 @@ import type { Slab } from "./slab.js";
 const GRANTED = 0;
 const WAITED_US = 1;
 const FIRST_US = 2;
-/** Counts kept in half a word each, as offsets in 4-byte words. */
-const DELAYED = 6;
-const CANCELLED = 7;
-const REFUSED = 8;
-const EXPIRED = 9;
-const LAPSED = 10;
-const THROTTLED = 11;
-const WORDS = 6;
+/** Counts kept in half a word each, as offsets in 4-byte words. The first stands before the others, where a row has half a word left. */
+const DELAYED = -1;
+const CANCELLED = 6;
+const REFUSED = 7;
+const EXPIRED = 8;
+const THROTTLED = 9;
+const WORDS = 5;
 
 /** A wait longer than this makes a request a delayed one. */
 const DELAYED_OVER_US = 10_000;
@@ -50,7 +49,6 @@ const PLACES = {
   cancelled: CANCELLED,
   refused: REFUSED,
   expired: EXPIRED,
-  lapsed: LAPSED,
   throttled: THROTTLED,
 } as const;
 
@@ -66,6 +64,8 @@ export class Books {
   foldedHosts = 0;
   /** The last start of rows whose pace was reset, which no longer say so themselves. */
   readonly #lastUs = new Map<number, number>();
+  /** Permits that were never released, of the few rows that have had any. */
+  readonly #lapsed = new Map<number, number>();
 
   constructor(readonly slab: Slab) {}
 
@@ -99,9 +99,10 @@ export class Books {
     if (isDelayed) halves[2 * at + DELAYED] += 1;
   }
 
-  count(slot: number, what: keyof typeof PLACES, times = 1): void {
+  count(slot: number, what: keyof typeof PLACES | "lapsed", times = 1): void {
     const at = this.#at(slot);
     if (at < 0) this.folded[what] += times;
+    else if (what === "lapsed") this.#lapsed.set(slot, (this.#lapsed.get(slot) ?? 0) + times);
     else this.slab.chunkOf(slot).halves[2 * at + PLACES[what]] += times;
   }
 
@@ -118,7 +119,7 @@ export class Books {
       cancelled: halves[2 * at + CANCELLED],
       refused: halves[2 * at + REFUSED],
       expired: halves[2 * at + EXPIRED],
-      lapsed: halves[2 * at + LAPSED],
+      lapsed: this.#lapsed.get(slot) ?? 0,
       throttled: halves[2 * at + THROTTLED],
     };
   }
@@ -129,6 +130,7 @@ export class Books {
     const counts = this.read(slot);
     if (counts === undefined) return;
     for (const name of Object.keys(PLACES) as (keyof typeof PLACES)[]) this.folded[name] += counts[name];
+    this.folded.lapsed += counts.lapsed;
     this.folded.granted += counts.granted;
     this.folded.waitedUs += counts.waitedUs;
   }
@@ -146,13 +148,15 @@ export class Books {
   /** Forgets what is kept beside a row, which goes. */
   forget(slot: number): void {
     this.#lastUs.delete(slot);
+    this.#lapsed.delete(slot);
   }
 
   /** Whether a row has counted nothing yet. */
   isBlank(slot: number): boolean {
     const at = this.#at(slot);
     if (at < 0) return true;
-    const { words } = this.slab.chunkOf(slot);
+    const { words, halves } = this.slab.chunkOf(slot);
+    if (halves[2 * at + DELAYED] !== 0 || this.#lapsed.has(slot)) return false;
     return words.subarray(at, at + WORDS).every((word) => word === 0);
   }
 
@@ -161,7 +165,8 @@ export class Books {
     const at = this.#at(slot);
     if (at < 0) return;
     this.forget(slot);
-    const { words } = this.slab.chunkOf(slot);
+    const { words, halves } = this.slab.chunkOf(slot);
+    halves[2 * at + DELAYED] = 0;
     words.fill(0, at, at + WORDS);
     words[at + GRANTED] = open;
     words[at + FIRST_US] = open === 0 ? 0 : nowUs;

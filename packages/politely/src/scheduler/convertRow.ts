@@ -5,8 +5,10 @@ import type { Holds } from "./flight.js";
 import { unitedWindow } from "./formerLimits.js";
 import type { Ledger } from "./ledger.js";
 import { bucketPaidAt, quotaPaidAt } from "./owing.js";
-import { OWED, SEEN_US } from "./slab.js";
+import { ROW } from "./slab.js";
 import { NO_LOG } from "./windowLogs.js";
+
+const { OWED, SEEN_US } = ROW;
 
 /** A window of before with its log. */
 interface OldLog {

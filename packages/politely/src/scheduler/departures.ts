@@ -10,9 +10,9 @@ export class Departures {
   constructor(readonly engine: Engine) {}
 
   /** Ends a wait from outside: the caller's signal, or `cancelWaiting`. Run the queue after the last one. */
-  cancel(waiter: Waiter | undefined, reason: unknown): void {
-    const lane = waiter?.lane;
-    if (waiter === undefined || lane === undefined) return;
+  cancel(waiter: Waiter, reason: unknown): void {
+    const { lane } = waiter;
+    if (lane === undefined) return;
     this.#leave(waiter);
     this.engine.books.count(lane.slots[0], "cancelled");
     waiter.reject(reason);
@@ -62,7 +62,7 @@ export class Departures {
 
   /** Ends the wait of one that reached its deadline and has left its lane. */
   expire(waiter: Waiter, spec: LaneSpec, nowUs: number): void {
-    this.engine.signals.unwatch(waiter.terms);
+    this.engine.signals.unwatch(waiter);
     this.engine.books.count(spec.slots[0], "expired");
     const maxWaitMs = (waiter.deadlineUs - waiter.askedUs) / 1000;
     const atUs = earliestUs(this.engine, spec, waiter.cost, undefined, nowUs);
@@ -84,6 +84,6 @@ export class Departures {
 
   #leave(waiter: Waiter): void {
     this.engine.queue.remove(waiter);
-    this.engine.signals.unwatch(waiter.terms);
+    this.engine.signals.unwatch(waiter);
   }
 }

@@ -1,4 +1,3 @@
-import { rateOwedAt } from "../core/rate.js";
 import { ClosedError } from "../errors.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
@@ -17,25 +16,13 @@ import { costAt, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import { Ledger, ONE, type Taken } from "./ledger.js";
 import { OrderedEvents } from "./orderedEvents.js";
 import type { HeaderReader } from "./outcome.js";
-import { HeldPermit, HOST_ONLY } from "./permit.js";
+import { HeldPermit } from "./permit.js";
+import { PlainStarts } from "./plainStarts.js";
 import { type Profiles, sharedProfileOf } from "./profile.js";
 import { Queue } from "./queue.js";
 import { Settling } from "./settling.js";
 import { Signals } from "./signals.js";
-import {
-  EPOCH,
-  FLIGHT,
-  HAS_COOLDOWN,
-  HAS_GATE,
-  IS_IDLE,
-  LAST_US,
-  OWED,
-  PROFILE,
-  PROFILE_MASK,
-  SEEN_US,
-  type Slab,
-  UNITS,
-} from "./slab.js";
+import { HAS_COOLDOWN, HAS_GATE, IS_IDLE, type Slab } from "./slab.js";
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -54,12 +41,6 @@ export interface EngineOptions {
   readonly counsel?: ((engine: Engine) => Counsel) | undefined;
 }
 
-/** Grants between two looks at rows that may owe nothing any more. */
-const SWEEP_EVERY_MASK = 1023;
-const SWEEP_COUNT = 32;
-/** So many different targets in a row, and the next are not compared with the one before. */
-const HOT_MISSES = 4;
-
 /** Decides, grants, queues and takes back: everything that changes state, for all keys of one limiter. */
 export class Engine {
   readonly clock: Clock;
@@ -77,8 +58,8 @@ export class Engine {
   readonly arrivals = new Arrivals(this);
   readonly settling = new Settling(this);
   readonly departures = new Departures(this);
-  readonly signals = new Signals(
-    (terms, reason) => this.departures.cancel(terms.waiter, reason),
+  readonly signals = new Signals<Waiter>(
+    (waiter, reason) => this.departures.cancel(waiter, reason),
     () => this.queue.run(),
   );
   policy: CompiledPolicy;
@@ -89,14 +70,11 @@ export class Engine {
   onAlarm: (() => void) | undefined = undefined;
   /** A known key given as a target may be decided by arithmetic alone. */
   isPlain = false;
-  #hotKey = "";
-  #hotSlot = -1;
-  #hotMisses = 0;
+  readonly #plain: PlainStarts;
   #hotDemand: Demand | undefined = undefined;
   /** The beginning of all URLs with the same demand, as they are written; empty when it came from a bare host. */
   #hotOrigin = "";
   #lastUs = Number.NEGATIVE_INFINITY;
-  #grants = 0;
   readonly #later: LimiterEvent[] = [];
 
   constructor(readonly options: EngineOptions) {
@@ -125,6 +103,7 @@ export class Engine {
     );
     this.adaptive = new AdaptivePacing(this.ledger, (slot) => this.departures.judgeDeadlines(slot));
     this.counsel = options.counsel?.(this);
+    this.#plain = new PlainStarts(this);
     this.refresh();
   }
 
@@ -137,8 +116,7 @@ export class Engine {
 
   /** Works out again which short cuts are open, after a change of policy, listeners or state of the whole. */
   refresh(): void {
-    this.#hotKey = "";
-    this.#hotSlot = -1;
+    this.#plain.forget();
     this.#hotDemand = undefined;
     this.isPlain =
       !this.isClosed &&
@@ -151,8 +129,8 @@ export class Engine {
 
   tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Permit | undefined {
     if (this.isPlain && options === undefined && typeof target === "string") {
-      const slot = this.#knownSlot(target);
-      const permit = slot < 0 ? null : this.#decideSimple(target, slot, false);
+      const slot = this.#plain.slotOf(target);
+      const permit = slot < 0 ? null : this.#plain.decide(target, slot, false);
       if (permit !== null) return permit;
     }
     if (this.isClosed) throw new ClosedError(this.policy.resolve(target).key);
@@ -167,8 +145,8 @@ export class Engine {
 
   acquire(target: Target, options?: AcquireOptions): Promise<Permit> {
     if (this.isPlain && options === undefined && typeof target === "string") {
-      const slot = this.#knownSlot(target);
-      const permit = slot < 0 ? null : this.#decideSimple(target, slot, true);
+      const slot = this.#plain.slotOf(target);
+      const permit = slot < 0 ? null : this.#plain.decide(target, slot, true);
       if (permit !== null && permit !== undefined) return Promise.resolve(permit);
     }
     try {
@@ -180,7 +158,7 @@ export class Engine {
   }
 
   grant(waiter: Waiter, spec: LaneSpec, nowUs: number): void {
-    this.signals.unwatch(waiter.terms);
+    this.signals.unwatch(waiter);
     waiter.resolve(this.grantNow(spec, waiter.cost, waiter.askedUs, nowUs));
     this.onQuiet?.();
   }
@@ -225,70 +203,6 @@ export class Engine {
     return host.rule.enabled || this.keys.hosts.get(key) === slots[0];
   }
 
-  /**
-   * Decides a known key with a gap and a bucket at most, by arithmetic on its row. Null: not decidable here.
-   *
-   * The same arithmetic as `Ledger.readyAt` and `take`, without the questions whose answers are known. The clock is read before the row, so that a processor that
-   * waits for one does not wait for the other.
-   */
-  #decideSimple(target: string, slot: number, isPatient: boolean): HeldPermit | undefined | null {
-    const nowUs = this.nowUs();
-    const { slab } = this;
-    const { words, halves } = slab.chunkOf(slot);
-    const word = slab.wordOf(slot);
-    const half = 2 * word;
-    const number = halves[half + PROFILE];
-    if (number > PROFILE_MASK) return null;
-    const profile = this.profiles.at(number);
-    if (!profile.isSimple) return null;
-    const { gapUs, rateCount, ratePerUs } = profile;
-    const epoch = this.ledger.loose.epochAt(nowUs);
-    if (halves[half + EPOCH] !== epoch) return null;
-
-    const previousUs = words[word + LAST_US];
-    let isReady = previousUs + gapUs <= nowUs;
-    if (rateCount !== 0) {
-      const owed = rateOwedAt(rateCount, words[word + OWED], words[word + SEEN_US], nowUs) + ratePerUs;
-      isReady = isReady && owed <= profile.owedMost;
-      if (isReady) {
-        words[word + OWED] = owed;
-        words[word + SEEN_US] = nowUs;
-      }
-    }
-    if (!isReady) {
-      if (isPatient) return undefined;
-      this.books.count(slot, "refused");
-      return undefined;
-    }
-    words[word + LAST_US] = nowUs;
-    halves[half + FLIGHT] += 1;
-    const unitsAfter = (halves[half + UNITS] + 1) >>> 0;
-    halves[half + UNITS] = unitsAfter;
-    this.books.grantedAtOnce(words, word, nowUs);
-    if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.keys.sweep(nowUs, SWEEP_COUNT);
-    const detail =
-      gapUs === 0 ? unitsAfter : { waitedUs: 0, unitsAfter, previousUs, parts: undefined, partNames: HOST_ONLY };
-    return new HeldPermit(this.settling, target, slot, nowUs, detail);
-  }
-
-  /**
-   * The row of a target that is a known key; -1 when it is none.
-   *
-   * A caller with one host gives the same string again and again: then no look-up is needed. One with many hosts must not
-   * pay for a comparison that always fails, so after a few of those only the look-up is done, until two in a row agree.
-   */
-  #knownSlot(target: string): number {
-    if (this.#hotMisses < HOT_MISSES && target === this.#hotKey) return this.#hotSlot;
-    const slot = this.keys.hosts.get(target);
-    if (slot === undefined) return -1;
-    if (this.#hotMisses < HOT_MISSES || slot === this.#hotSlot) {
-      this.#hotMisses = slot === this.#hotSlot ? 0 : this.#hotMisses + 1;
-      this.#hotKey = target;
-    }
-    this.#hotSlot = slot;
-    return slot;
-  }
-
   /** Takes all limits in one step and makes the permit. */
   grantNow(spec: LaneSpec, cost: LaneCost, askedUs: number, nowUs: number): Permit {
     const { slots, key } = spec;
@@ -304,7 +218,7 @@ export class Engine {
       const start = this.counsel === undefined ? undefined : { startedAtMs: granted.startedAtMs };
       this.events.emit({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000, ...start });
     }
-    if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.keys.sweep(nowUs, SWEEP_COUNT);
+    this.keys.granted(nowUs);
     return granted;
   }
 
@@ -345,8 +259,7 @@ export class Engine {
   }
 
   #dropped(key: string, wasFolded: boolean): void {
-    this.#hotKey = "";
-    this.#hotSlot = -1;
+    this.#plain.forgetKey();
     if (this.#hotDemand?.key === key) this.#hotDemand = undefined;
     const atMs = this.#lastUs / 1000;
     if (wasFolded) this.emitLater(() => ({ type: "evict", key, atMs }));

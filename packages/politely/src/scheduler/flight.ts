@@ -1,5 +1,7 @@
 import { MovedRows } from "./movedRows.js";
-import { EPOCH, FLIGHT, FLIGHT_BEFORE, type Slab } from "./slab.js";
+import { ROW, type Slab } from "./slab.js";
+
+const { EPOCH, FLIGHT, FLIGHT_BEFORE } = ROW;
 
 /** How long a generation of permits that are only counted lasts. One that is never released counts as lapsed after one to two of these. */
 export const GENERATION_US = 3_600_000_000;

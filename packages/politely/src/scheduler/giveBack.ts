@@ -1,7 +1,9 @@
 import { rateOwedAt, rateOwedWithout } from "../core/rate.js";
 import { countedWindows } from "./formerLimits.js";
 import type { Cost, Ledger, Taken } from "./ledger.js";
-import { LAST_US, OWED, SEEN_US, UNITS } from "./slab.js";
+import { ROW } from "./slab.js";
+
+const { LAST_US, OWED, SEEN_US, UNITS } = ROW;
 
 /** Gives back what an open start took; see `Ledger.giveBack`. */
 export function giveBack(ledger: Ledger, taken: Taken, unused: Cost, nowUs: number, isWhole: boolean): void {

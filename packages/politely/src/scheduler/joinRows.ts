@@ -3,9 +3,11 @@ import type { WindowRule } from "../core/rule.js";
 import { adoptHolds } from "./flight.js";
 import { loggedWindows, unitedWindow } from "./formerLimits.js";
 import type { Ledger } from "./ledger.js";
-import { LAST_US, OWED, SEEN_US } from "./slab.js";
+import { ROW } from "./slab.js";
 import { type Slowdown, SOURCES } from "./slowdowns.js";
 import { NO_LOG } from "./windowLogs.js";
+
+const { LAST_US, OWED, SEEN_US } = ROW;
 
 /** Two incidents as one: the later hold, with the steps that either has climbed. */
 export function laterCooldown(a: CooldownState | undefined, b: CooldownState): CooldownState {

@@ -20,10 +20,16 @@ const SCOPES_KEPT = 10_000;
 /** The row of what is over everything, which always stays. */
 const GLOBAL_ROW = "global";
 
+/** Grants between two looks at rows that may owe nothing any more, and how many are looked at then. */
+const SWEEP_EVERY_MASK = 1023;
+const SWEEP_COUNT = 32;
 /** Rows looked at for each new key, so that a crawl of ever new hosts forgets as fast as it meets them. */
 const SWEEP_PER_KEY = 4;
 /** A whole sweep because the table is full happens at most this often. */
 const FULL_SWEEP_EVERY_US = 1_000_000;
+
+/** A table of hosts below this fits into the caches of a processor. Seven eighths of a power of two, which the capacity of a `Map` is. */
+const FIRST_CROWDED = 57_344;
 
 /** The bounds of the table, and what happens when a row goes. */
 export interface KeysOptions {
@@ -47,12 +53,17 @@ export class Keys {
   #hostCursor: Iterator<[string, number]> | undefined;
   #scopeCursor: Iterator<[string, number]> | undefined;
   #fullSweepUs = Number.NEGATIVE_INFINITY;
+  #grants = 0;
+  /** So many hosts fill seven eighths of their table. */
+  #crowdedAt: number;
 
   constructor(
     readonly ledger: Ledger,
     readonly books: Books,
     readonly options: KeysOptions,
-  ) {}
+  ) {
+    this.#crowdedAt = options.keepStats > 0 ? FIRST_CROWDED : Number.POSITIVE_INFINITY;
+  }
 
   /** The row of a host, made if need be; undefined when the table is full of hosts that owe time. */
   host(key: string, rule: Rule, nowUs: number): number | undefined {
@@ -67,7 +78,23 @@ export class Keys {
     if (this.hosts.size >= this.options.maxKeys && !this.#makeRoom(nowUs)) return undefined;
     const slot = this.#create(rule);
     this.hosts.set(key, slot);
+    if (this.hosts.size >= this.#crowdedAt) this.#widen();
     return slot;
+  }
+
+  /**
+   * Lets the table of hosts grow before it is full.
+   *
+   * A full `Map` has two entries to a bucket, so that most look-ups pass another host before their own and wait for memory twice as often. It grows when
+   * the next key finds it full, and cannot be told to: so it is filled with numbers, which are gone again before that key comes. Where memory
+   * counts most (`keepStats: 0`) it is left alone.
+   */
+  #widen(): void {
+    const table: Map<unknown, number> = this.hosts;
+    const room = this.#crowdedAt / 7;
+    for (let filler = 0; filler < room; filler++) table.set(filler, -1);
+    for (let filler = 0; filler < room; filler++) table.delete(filler);
+    this.#crowdedAt *= 2;
   }
 
   /** The row of something that is not a host. */
@@ -106,6 +133,11 @@ export class Keys {
     this.ledger.makeRoomFor(rule);
     const { slab, profiles } = this.ledger;
     slab.setProfileNumber(slot, profiles.numberOf(rule));
+  }
+
+  /** A start was granted: now and then some more rows are looked at. */
+  granted(nowUs: number): void {
+    if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.sweep(nowUs, SWEEP_COUNT);
   }
 
   /** Looks at some more rows and lets those go that owe nothing. Not between finding a row and taking from it: a new row owes nothing either. */
@@ -164,6 +196,8 @@ export class Keys {
     this.books.forget(slot);
     this.#idle.delete(slot);
     this.hosts.delete(key);
+    // A quarter full, a Map becomes half as large.
+    if (this.hosts.size < (this.#crowdedAt * 2) / 7 && this.#crowdedAt > FIRST_CROWDED) this.#crowdedAt /= 2;
     this.ledger.forget(slot);
     this.ledger.slab.release(slot);
     this.options.onDrop(key, isFolded);

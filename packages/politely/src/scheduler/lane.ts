@@ -6,7 +6,7 @@ import { Heap, type Positioned } from "./heap.js";
 import type { Cost } from "./ledger.js";
 import { type InLine, Line } from "./line.js";
 import type { Claim } from "./reservations.js";
-import type { SignalWatch } from "./signals.js";
+import type { SignalWatch, Watched } from "./signals.js";
 
 /** Which lane a request belongs to. */
 export interface LaneSpec {
@@ -29,11 +29,12 @@ export function costAt(cost: LaneCost, index: number): Cost {
 }
 
 /** A request that waits. It holds a place in its lane, never a time. */
-export class Waiter implements InLine {
+export class Waiter implements InLine, Watched {
   /** In the line of its level. */
   place: number;
   /** Undefined once it no longer waits. */
   level: Level | undefined;
+  watch: SignalWatch | undefined;
 
   constructor(
     readonly askedUs: number,
@@ -48,6 +49,7 @@ export class Waiter implements InLine {
   ) {
     this.place = -1;
     this.level = undefined;
+    this.watch = undefined;
   }
 
   get lane(): Lane | undefined {
@@ -60,14 +62,11 @@ export class Waiter implements InLine {
   }
 }
 
-/** What only some waiters have: a deadline, a signal, a cost of their own. Apart, so that the others stay small. */
-export class Terms implements Positioned, InLine {
+/** What only some waiters have: a deadline or a cost of their own. Apart, so that the others stay small. */
+export class Terms implements Positioned {
   /** In the heap of deadlines. */
   position = -1;
   waiter: Waiter | undefined = undefined;
-  /** With its place among those who share a signal. */
-  watch: SignalWatch | undefined = undefined;
-  place = -1;
 
   constructor(
     public deadlineUs: number,

@@ -10,10 +10,12 @@ import { laterCooldown } from "./joinRows.js";
 import { paidAt } from "./owing.js";
 import { type Profile, Profiles, profileOf } from "./profile.js";
 import { Quotas } from "./quotas.js";
-import { HAS_COOLDOWN, HAS_PAUSE, HAS_SLOWDOWN, LAST_US, layoutFor, OWED, SEEN_US, Slab, UNITS } from "./slab.js";
+import { HAS_COOLDOWN, HAS_PAUSE, HAS_SLOWDOWN, layoutFor, ROW, Slab } from "./slab.js";
 import { Slowdowns } from "./slowdowns.js";
 import { Ties } from "./ties.js";
 import { NO_LOG, WindowLogs } from "./windowLogs.js";
+
+const { LAST_US, OWED, SEEN_US, UNITS } = ROW;
 
 /** Units since a start whose ties to its row are cut: nothing of it is left to give back. */
 export const FORGOTTEN_UNITS = Number.POSITIVE_INFINITY;

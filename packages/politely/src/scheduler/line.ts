@@ -3,14 +3,15 @@ export interface InLine {
   place: number;
 }
 
-/** So many places at least are worth tidying up. */
+/** So many places at least are worth tidying up, and so many for each who stands there: everybody has to be told the new place. */
 const TIDY_FROM = 64;
+const PLACES_EACH = 4;
 
 /**
  * A queue that anybody may leave from the middle at no cost to the others.
  *
  * Places are numbers that only grow. Those who leave make a gap; gaps are skipped when they come to the front, and
- * closed when they are more than those who stand.
+ * closed when they are three times as many as those who stand.
  */
 export class Line<Item extends InLine> {
   #items: (Item | undefined)[] = [];
@@ -38,7 +39,7 @@ export class Line<Item extends InLine> {
     this.#items[index] = undefined;
     this.count -= 1;
     if (index === this.#gone) this.#skipGaps();
-    if (this.#items.length >= TIDY_FROM && this.count * 2 < this.#items.length) this.#tidy();
+    if (this.#items.length >= TIDY_FROM && this.count * PLACES_EACH < this.#items.length) this.#tidy();
   }
 
   /** Everybody in order, as a list that stays the same when they leave. */
@@ -50,12 +51,19 @@ export class Line<Item extends InLine> {
     while (this.#gone < this.#items.length && this.#items[this.#gone] === undefined) this.#gone += 1;
   }
 
+  /** In place: a list of thousands is expensive to copy. */
   #tidy(): void {
-    this.#items = this.toArray();
+    const items = this.#items;
+    let count = 0;
+    for (let index = this.#gone; index < items.length; index++) {
+      const item = items[index];
+      if (item === undefined) continue;
+      items[count] = item;
+      item.place = count;
+      count += 1;
+    }
+    items.length = count;
     this.#from = 0;
     this.#gone = 0;
-    this.#items.forEach((item, index) => {
-      if (item !== undefined) item.place = index;
-    });
   }
 }

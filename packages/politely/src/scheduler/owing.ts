@@ -1,8 +1,10 @@
 import { rateReadyAt } from "../core/rate.js";
 import type { QuotaRule, Rule } from "../core/rule.js";
 import type { Ledger } from "./ledger.js";
-import { OWED, SEEN_US } from "./slab.js";
+import { ROW } from "./slab.js";
 import { SOURCES } from "./slowdowns.js";
+
+const { OWED, SEEN_US } = ROW;
 
 // Until when a row owes something, in one place: who lets rows go, who takes limits away and who makes new keys of old ones ask here.
 

@@ -235,7 +235,7 @@ export class Queue {
       this.#expire(head, nowUs);
       return;
     }
-    const signal = head.terms?.watch?.signal;
+    const signal = head.watch?.signal;
     if (signal?.aborted === true) {
       // Its signal is telling everybody just now, and somebody told before it has made the queue run.
       this.owner.abort(head, signal.reason);

@@ -1,7 +1,9 @@
 import type { ResetWhat, Target } from "../types.js";
 import type { Demand } from "./demand.js";
 import type { Engine } from "./engine.js";
-import { LAST_US, OWED } from "./slab.js";
+import { ROW } from "./slab.js";
+
+const { LAST_US, OWED } = ROW;
 
 /** Forgets the state of one target or of everything. Throws `RangeError` or `TypeError` for what cannot be meant. Run the queue afterwards. */
 export function resetTarget(engine: Engine, target: Target | undefined, what: ResetWhat): void {

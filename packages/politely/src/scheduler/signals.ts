@@ -1,64 +1,79 @@
-import type { Terms } from "./lane.js";
-import { Line } from "./line.js";
+/** Who waits with an abort signal. Nobody is watched twice. */
+export interface Watched {
+  /** Undefined without a signal, and once it no longer matters. */
+  watch: SignalWatch | undefined;
+}
 
-/** The waiters of one abort signal. */
+/** Those who wait with one abort signal, in order of arrival. */
 export interface SignalWatch {
   readonly signal: AbortSignal;
   readonly listener: () => void;
-  readonly line: Line<Terms>;
+  /** With those who have left since it was tidied last; they have another `watch`, or none. */
+  list: Watched[];
+  count: number;
 }
+
+/** So many at least are worth tidying up, and so many for each who still waits. */
+const TIDY_FROM = 64;
+const LISTED_EACH = 4;
 
 /**
  * Watches abort signals with one listener each, however many waiters share one.
  *
- * A signal's listener is removed with its last waiter, so that nothing is left behind.
+ * A signal's listener is removed with its last waiter, so that nothing is left behind. Who leaves before costs nothing but a place in a list, which is at most four times as long as those
+ * who wait.
  */
-export class Signals {
+export class Signals<Waiting extends Watched> {
   /** Weak, so that no table that was left keeps waiters from being collected young. */
   readonly #watches = new WeakMap<AbortSignal, SignalWatch>();
 
   constructor(
-    readonly onAbort: (terms: Terms, reason: unknown) => void,
+    readonly onAbort: (waiting: Waiting, reason: unknown) => void,
     /** All waiters of a signal have been told. */
     readonly onDone: () => void,
   ) {}
 
-  watch(signal: AbortSignal, terms: Terms): void {
+  watch(signal: AbortSignal, waiting: Waiting): void {
     let watch = this.#watches.get(signal);
     if (watch === undefined) {
       const listener = (): void => this.#abort(signal);
-      watch = { signal, listener, line: new Line() };
+      watch = { signal, listener, list: [], count: 0 };
       this.#watches.set(signal, watch);
       signal.addEventListener("abort", listener);
     }
-    terms.watch = watch;
-    watch.line.push(terms);
+    waiting.watch = watch;
+    watch.list.push(waiting);
+    watch.count += 1;
   }
 
-  unwatch(terms: Terms | undefined): void {
-    if (terms === undefined) return;
-    const { watch } = terms;
+  unwatch(waiting: Waiting): void {
+    const { watch } = waiting;
     if (watch === undefined) return;
-    terms.watch = undefined;
-    watch.line.remove(terms);
-    if (watch.line.count > 0) return;
-    watch.signal.removeEventListener("abort", watch.listener);
-    // An aborted signal is off the map already, and another watch of it may have come since.
-    if (this.#watches.get(watch.signal) === watch) this.#watches.delete(watch.signal);
+    waiting.watch = undefined;
+    watch.count -= 1;
+    if (watch.count === 0) this.#forget(watch);
+    else if (watch.list.length >= TIDY_FROM && watch.count * LISTED_EACH < watch.list.length) {
+      watch.list = watch.list.filter((each) => each.watch === watch);
+    }
   }
 
   #abort(signal: AbortSignal): void {
     const watch = this.#watches.get(signal);
     if (watch === undefined) return;
-    this.#watches.delete(signal);
-    signal.removeEventListener("abort", watch.listener);
+    this.#forget(watch);
     const { reason } = signal as { readonly reason: unknown };
-    for (const terms of watch.line.toArray()) {
-      // Whoever is told may take others off the list.
-      if (terms.watch !== watch) continue;
-      terms.watch = undefined;
-      this.onAbort(terms, reason);
+    // The list as it is now: whoever is told may make others leave, and come again.
+    for (const waiting of watch.list as Waiting[]) {
+      if (waiting.watch !== watch) continue;
+      waiting.watch = undefined;
+      this.onAbort(waiting, reason);
     }
     this.onDone();
+  }
+
+  #forget(watch: SignalWatch): void {
+    watch.signal.removeEventListener("abort", watch.listener);
+    // An aborted signal is off the map already, and another watch of it may have come since.
+    if (this.#watches.get(watch.signal) === watch) this.#watches.delete(watch.signal);
   }
 }

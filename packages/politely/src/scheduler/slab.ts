@@ -1,19 +1,30 @@
 // The state of a key is a row of numbers: three instants and debts, five small counts, then what its policy needs beyond
 // that. Rows lie in chunks, so that growing copies nothing and a chunk of forgotten keys can be given back whole.
 
-/** Offsets in 8-byte words: the last start, the bucket's debt, and when that debt was noted. */
-export const LAST_US = 0;
-export const OWED = 1;
-export const SEEN_US = 2;
-/** Offsets in 4-byte words: which profile applies and what is out of the ordinary, then who is in flight (see flight.ts). */
-export const PROFILE = 6;
-export const FLIGHT = 7;
-export const FLIGHT_BEFORE = 8;
-export const EPOCH = 9;
-/** Units ever taken, modulo 2^32; so two starts never look alike. */
-export const UNITS = 10;
-const WINDOWS = 11;
-const STATS_WORDS = 6;
+/**
+ * Where the parts of every row are. Whoever needs them takes them out once, at the top of its file: an imported constant is read and checked at each use, one of the
+ * file itself is part of its machine code.
+ */
+export const ROW = {
+  /** In 8-byte words: the last start, the bucket's debt, and when that debt was noted. */
+  LAST_US: 0,
+  OWED: 1,
+  SEEN_US: 2,
+  /** In 4-byte words: which profile applies and what is out of the ordinary, then who is in flight (see flight.ts). */
+  PROFILE: 6,
+  FLIGHT: 7,
+  FLIGHT_BEFORE: 8,
+  EPOCH: 9,
+  /** Units ever taken, modulo 2^32; so two starts never look alike. */
+  UNITS: 10,
+} as const;
+const { LAST_US, SEEN_US, PROFILE } = ROW;
+/** Statistics, where they are kept, follow in the words from here on (see books.ts), the first count in the half word before. */
+const STATS_AT = 6;
+const STATS_WORDS = 5;
+/** Behind that, in 4-byte words: one handle for each window. */
+const WINDOWS_BARE = 11;
+const WINDOWS_BEHIND_STATS = 2 * (STATS_AT + STATS_WORDS);
 
 /** Bits of PROFILE above the profile's number. A row with none of them set and a simple profile is decided by arithmetic alone. */
 export const PROFILE_MASK = 0x00ff_ffff;
@@ -24,8 +35,8 @@ export const IS_RESERVED = 1 << 27;
 export const IS_IDLE = 1 << 28;
 export const HAS_SLOWDOWN = 1 << 29;
 
-// Few and large, so that finding a row among a million does not miss the cache on the way to it.
-const CHUNK_BITS = 16;
+// Few and large, so that finding a row among a million does not miss the cache on the way to it; small enough for the last to waste little.
+const CHUNK_BITS = 15;
 const CHUNK_ROWS = 1 << CHUNK_BITS;
 const CHUNK_MASK = CHUNK_ROWS - 1;
 const FIRST_ROWS = 16;
@@ -46,14 +57,14 @@ export interface Layout {
 
 /** The layout for rules with up to `windowCount` windows. */
 export function layoutFor(windowCount: number, hasQuota: boolean, hasStats: boolean): Layout {
-  const quotaAt = Math.ceil((WINDOWS + windowCount) / 2);
-  const statsAt = quotaAt + (hasQuota ? 2 : 0);
+  const windowsAt = hasStats ? WINDOWS_BEHIND_STATS : WINDOWS_BARE;
+  const quotaAt = Math.ceil((windowsAt + windowCount) / 2);
   return {
-    windowsAt: WINDOWS,
+    windowsAt,
     windowCount,
     quotaAt: hasQuota ? quotaAt : -1,
-    statsAt: hasStats ? statsAt : -1,
-    stride: statsAt + (hasStats ? STATS_WORDS : 0),
+    statsAt: hasStats ? STATS_AT : -1,
+    stride: quotaAt + (hasQuota ? 2 : 0),
   };
 }
 
@@ -211,21 +222,13 @@ export class Slab {
   }
 }
 
+/** Statistics are kept in both layouts or in neither. */
 function copyRow(from: Chunk, before: Layout, to: Chunk, after: Layout, row: number): void {
   const source = row * before.stride;
   const target = row * after.stride;
-  to.halves.set(from.halves.subarray(2 * source, 2 * source + WINDOWS), 2 * target);
   const windows = Math.min(before.windowCount, after.windowCount);
-  for (let index = 0; index < windows; index++) {
-    to.halves[2 * target + after.windowsAt + index] = from.halves[2 * source + before.windowsAt + index];
-  }
+  to.halves.set(from.halves.subarray(2 * source, 2 * source + before.windowsAt + windows), 2 * target);
   if (before.quotaAt >= 0 && after.quotaAt >= 0) {
     to.words.set(from.words.subarray(source + before.quotaAt, source + before.quotaAt + 2), target + after.quotaAt);
-  }
-  if (before.statsAt >= 0 && after.statsAt >= 0) {
-    to.words.set(
-      from.words.subarray(source + before.statsAt, source + before.statsAt + STATS_WORDS),
-      target + after.statsAt,
-    );
   }
 }

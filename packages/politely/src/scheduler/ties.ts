@@ -1,4 +1,6 @@
-import { type Slab, UNITS } from "./slab.js";
+import { ROW, type Slab } from "./slab.js";
+
+const { UNITS } = ROW;
 
 /** A start, as far as it is needed to find out what came after it. */
 export interface TiedStart {

@@ -141,4 +141,17 @@ describe("keys", () => {
     await clock.advance(1_000);
     for (const host of permits) expect(await startsOf(host)).toEqual([0, 1_000]);
   });
+
+  it("a table that grows ahead of time holds its hosts and nothing else, also when they go and come again", async () => {
+    const { clock, limiter } = rig({ default: { minDelay: "60s" } }, { keepStats: 10 });
+    const hosts = many(60_000, (index) => `h${index}.org`);
+    for (let round = 0; round < 2; round += 1) {
+      for (const host of hosts) limiter.tryAcquire(host)?.release();
+      expect(hosts.some((host) => limiter.check(host).proceed)).toBe(false);
+      const kept = limiter.stats().flatMap(({ host }) => (host === "*" ? [] : [host]));
+      expect([kept.length, new Set(kept)]).toEqual([60_000, new Set(hosts)]);
+      await clock.advance(60_000);
+      expect(limiter.stats()).toHaveLength(11);
+    }
+  });
 });

@@ -1,14 +1,13 @@
 import { describe, expect, it, vi } from "vitest";
-import { Terms } from "../../src/scheduler/lane.js";
-import { Signals } from "../../src/scheduler/signals.js";
+import { Signals, type Watched } from "../../src/scheduler/signals.js";
 
 /** Signals that note who was told what, and an abort controller whose listeners are counted. */
 function watched() {
-  const told: { terms: Terms; reason: unknown }[] = [];
+  const told: { waiting: Watched; reason: unknown }[] = [];
   const onDone = vi.fn<() => void>();
-  const signals: Signals = new Signals((terms, reason) => {
-    told.push({ terms, reason });
-    signals.unwatch(terms);
+  const signals: Signals<Watched> = new Signals<Watched>((waiting, reason) => {
+    told.push({ waiting, reason });
+    signals.unwatch(waiting);
   }, onDone);
   return { signals, told, onDone };
 }
@@ -24,25 +23,25 @@ function counted() {
   };
 }
 
-function someTerms(count: number): Terms[] {
-  return Array.from({ length: count }, () => new Terms(Number.POSITIVE_INFINITY, undefined, false));
+function someWaiting(count: number): Watched[] {
+  return Array.from({ length: count }, () => ({ watch: undefined }));
 }
 
 describe("signals", () => {
   it("have one listener each, however many wait", () => {
     const { signals } = watched();
     const [one, other] = [counted(), counted()];
-    for (const terms of someTerms(100)) signals.watch(one.signal, terms);
-    for (const terms of someTerms(3)) signals.watch(other.signal, terms);
+    for (const waiting of someWaiting(100)) signals.watch(one.signal, waiting);
+    for (const waiting of someWaiting(3)) signals.watch(other.signal, waiting);
     expect([one.added.mock.calls.length, other.added.mock.calls.length]).toEqual([1, 1]);
   });
 
   it("lose it with the last who waits, in whatever order they leave, and get a new one after that", () => {
     const { signals } = watched();
     const { signal, added, removed } = counted();
-    const [a, b, c, d] = someTerms(4);
-    for (const terms of [a, b, c, d]) signals.watch(signal, terms);
-    for (const terms of [b, a, d]) signals.unwatch(terms);
+    const [a, b, c, d] = someWaiting(4);
+    for (const waiting of [a, b, c, d]) signals.watch(signal, waiting);
+    for (const waiting of [b, a, d]) signals.unwatch(waiting);
     expect(removed).not.toHaveBeenCalled();
     signals.unwatch(c);
     expect(removed.mock.calls).toEqual([["abort", added.mock.calls[0][1]]]);
@@ -54,46 +53,46 @@ describe("signals", () => {
   it("tell everybody who waits, in order of arrival and with the reason, then that this was all", () => {
     const { signals, told, onDone } = watched();
     const { controller, signal, removed } = counted();
-    const [a, b, c, gone] = someTerms(4);
-    for (const terms of [a, gone, b, c]) signals.watch(signal, terms);
+    const [a, b, c, gone] = someWaiting(4);
+    for (const waiting of [a, gone, b, c]) signals.watch(signal, waiting);
     signals.unwatch(gone);
     const reason = new Error("enough");
     controller.abort(reason);
-    expect(told).toEqual([a, b, c].map((terms) => ({ terms, reason })));
+    expect(told).toEqual([a, b, c].map((waiting) => ({ waiting, reason })));
     expect(told.every((each) => each.reason === reason)).toBe(true);
     expect([onDone.mock.calls.length, removed.mock.calls.length]).toEqual([1, 1]);
   });
 
   it("tell everybody who still waits, also when telling one takes others off", () => {
-    const told: Terms[] = [];
+    const told: Watched[] = [];
     const { controller, signal } = counted();
-    const [a, next, b, last] = someTerms(4);
-    const signals: Signals = new Signals(
-      (terms) => {
-        told.push(terms);
-        for (const each of terms === a ? [a, next, last] : [terms]) signals.unwatch(each);
+    const [a, next, b, last] = someWaiting(4);
+    const signals: Signals<Watched> = new Signals<Watched>(
+      (waiting) => {
+        told.push(waiting);
+        for (const each of waiting === a ? [a, next, last] : [waiting]) signals.unwatch(each);
       },
       () => {},
     );
-    for (const terms of [a, next, b, last]) signals.watch(signal, terms);
+    for (const waiting of [a, next, b, last]) signals.watch(signal, waiting);
     controller.abort();
     expect(told).toEqual([a, b]);
     expect([a, next, b, last].every(({ watch }) => watch === undefined)).toBe(true);
   });
 
   it("tell nobody twice when one is told in the middle of telling, and watch anew who comes then", () => {
-    const told: Terms[] = [];
+    const told: Watched[] = [];
     const { controller, signal, removed } = counted();
-    const [a, b, late] = someTerms(3);
-    const signals: Signals = new Signals(
-      (terms) => {
-        told.push(terms);
-        signals.unwatch(terms);
-        if (terms === a) signals.watch(signal, late);
+    const [a, b, late] = someWaiting(3);
+    const signals: Signals<Watched> = new Signals<Watched>(
+      (waiting) => {
+        told.push(waiting);
+        signals.unwatch(waiting);
+        if (waiting === a) signals.watch(signal, late);
       },
       () => {},
     );
-    for (const terms of [a, b]) signals.watch(signal, terms);
+    for (const waiting of [a, b]) signals.watch(signal, waiting);
     controller.abort();
     expect(told).toEqual([a, b]);
     expect(late.watch).toBeDefined();
@@ -105,29 +104,29 @@ describe("signals", () => {
   it("tell nobody of another signal", () => {
     const { signals, told } = watched();
     const [one, other] = [counted(), counted()];
-    const [a, b] = someTerms(2);
+    const [a, b] = someWaiting(2);
     signals.watch(one.signal, a);
     signals.watch(other.signal, b);
     one.controller.abort();
-    expect(told.map(({ terms }) => terms)).toEqual([a]);
+    expect(told.map(({ waiting }) => waiting)).toEqual([a]);
     expect(other.removed).not.toHaveBeenCalled();
   });
 
   it("ignore those who are not watched, twice over", () => {
     const { signals } = watched();
     const { signal, removed } = counted();
-    const [a, b] = someTerms(2);
+    const [a, b] = someWaiting(2);
     signals.watch(signal, a);
-    for (const terms of [undefined, b, a, a]) signals.unwatch(terms);
+    for (const waiting of [b, a, a]) signals.unwatch(waiting);
     expect(removed).toHaveBeenCalledTimes(1);
   });
 
   it("leave no listener behind after ten thousand waits", () => {
     const { signals } = watched();
     const { signal, added, removed } = counted();
-    for (const terms of someTerms(10_000)) {
-      signals.watch(signal, terms);
-      signals.unwatch(terms);
+    for (const waiting of someWaiting(10_000)) {
+      signals.watch(signal, waiting);
+      signals.unwatch(waiting);
     }
     expect([added.mock.calls.length, removed.mock.calls.length]).toEqual([10_000, 10_000]);
   });

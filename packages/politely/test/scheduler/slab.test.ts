@@ -3,27 +3,25 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  FLIGHT,
   HAS_COOLDOWN,
   HAS_GATE,
   HAS_PAUSE,
   IS_IDLE,
   IS_RESERVED,
-  LAST_US,
   layoutFor,
-  OWED,
   PROFILE_MASK,
-  SEEN_US,
+  ROW,
   Slab,
-  UNITS,
 } from "../../src/scheduler/slab.js";
 import { seeded } from "../laws/seeded.js";
+
+const { FLIGHT, LAST_US, OWED, SEEN_US, UNITS } = ROW;
 
 /** Fills every part of a row with numbers made from `value`. */
 function write(slab: Slab, slot: number, value: number): void {
   const { words, halves } = slab.chunkOf(slot);
   const word = slab.wordOf(slot);
-  const { windowsAt, windowCount, quotaAt, statsAt, stride } = slab.layout;
+  const { windowsAt, windowCount, quotaAt, statsAt } = slab.layout;
   words[word + LAST_US] = value + 0.5;
   words[word + OWED] = value + 1;
   words[word + SEEN_US] = value + 2;
@@ -32,20 +30,20 @@ function write(slab: Slab, slot: number, value: number): void {
   halves[2 * word + UNITS] = value + 4;
   for (let index = 0; index < windowCount; index += 1) halves[2 * word + windowsAt + index] = value + 10 + index;
   if (quotaAt >= 0) words.set([value + 20, value + 21], word + quotaAt);
-  if (statsAt >= 0) for (let at = statsAt; at < stride; at += 1) words[word + at] = value + 30 + at - statsAt;
+  if (statsAt >= 0) words.set([value + 30, value + 31, value + 32, value + 33, value + 34], word + statsAt);
 }
 
 /** What a row holds, part by part; parts that the layout does not have are left out. */
 function read(slab: Slab, slot: number): number[][] {
   const { words, halves } = slab.chunkOf(slot);
   const word = slab.wordOf(slot);
-  const { windowsAt, windowCount, quotaAt, statsAt, stride } = slab.layout;
+  const { windowsAt, windowCount, quotaAt, statsAt } = slab.layout;
   return [
     [...words.subarray(word, word + 3)],
     [slab.profileNumber(slot), halves[2 * word + FLIGHT], halves[2 * word + UNITS]],
     [...halves.subarray(2 * word + windowsAt, 2 * word + windowsAt + windowCount)],
     quotaAt < 0 ? [] : [...words.subarray(word + quotaAt, word + quotaAt + 2)],
-    statsAt < 0 ? [] : [...words.subarray(word + statsAt, word + stride)],
+    statsAt < 0 ? [] : [...words.subarray(word + statsAt, word + statsAt + 5)],
   ];
 }
 
