@@ -1,8 +1,9 @@
 import { isLong, isSlower, judgedAnew, type LatencyState, latencyAfter } from "./adaptiveLatency.js";
+import type { BadAnswer } from "./answer.js";
 import type { AdaptiveRule } from "./rule.js";
 
 /** How a request ended, as far as the pace of its key goes. */
-export type ObservedKind = "success" | "rate_limited" | "server_error" | "timeout";
+export type ObservedKind = "success" | BadAnswer;
 
 /** One answer, or the lack of one. */
 export interface Observation {

@@ -1,5 +1,13 @@
+/** Answers that hold a host. */
+export type BadAnswer = "rate_limited" | "server_error" | "timeout";
+
 /** What an answer means to the host's limits. `neutral` frees the place and moves nothing. */
-export type AnswerKind = "success" | "rate_limited" | "server_error" | "timeout" | "neutral";
+export type AnswerKind = "success" | BadAnswer | "neutral";
+
+/** Whether an answer holds the host. One that was never sent, `unused`, does not. */
+export function isBadAnswer(kind: AnswerKind | "unused"): kind is BadAnswer {
+  return kind === "rate_limited" || kind === "server_error" || kind === "timeout";
+}
 
 /**
  * What a status means.

@@ -1,7 +1,5 @@
+import type { BadAnswer } from "./answer.js";
 import type { BackoffRule, Rule } from "./rule.js";
-
-/** Answers that hold a host. */
-export type BadAnswer = "rate_limited" | "server_error" | "timeout";
 
 /** Where the one request that goes first after a hold is. */
 export type ProbeState = "due" | "out" | "done";

@@ -1,3 +1,4 @@
+import { statusMeaning } from "../core/answer.js";
 import { maxDurationUs } from "../core/maxDuration.js";
 import { type AnyHeaders, collectFields } from "./headers/collectFields.js";
 import { findRates } from "./headers/findRates.js";
@@ -32,9 +33,6 @@ export const nothingSaid: AnswerHeaders = Object.freeze({
   field: "",
 });
 
-/** With these the site means "too many requests", with 403 only when the headers say more. */
-const limitingStatuses: ReadonlySet<number> = new Set([403, 418, 420, 429, 509, 529]);
-
 /**
  * Reads what an answer's headers ask for. Never throws; headers that do count as absent. Times are at most 100 years.
  *
@@ -52,12 +50,9 @@ export function readAnswer(headers: AnyHeaders, wallMs: number | (() => number),
 
   const isExhausted = binding?.remaining === 0;
   const resetUs = microseconds(binding?.resetMs);
+  const isRefused = isExhausted && statusMeaning(status, false, true) === "rate_limited";
   return {
-    retryAfterUs: isAsked
-      ? Math.min(hint.waitUs, maxDurationUs)
-      : isExhausted && limitingStatuses.has(status)
-        ? resetUs
-        : 0,
+    retryAfterUs: isAsked ? Math.min(hint.waitUs, maxDurationUs) : isRefused ? resetUs : 0,
     isExhausted,
     remaining: binding?.remaining ?? -1,
     resetUs,

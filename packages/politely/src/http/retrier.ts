@@ -1,3 +1,4 @@
+import { isBadAnswer } from "../core/answer.js";
 import { PolitelyError } from "../errors.js";
 import type { RetryRules } from "../policy/types.js";
 import { readOutcome } from "../scheduler/outcome.js";
@@ -119,7 +120,7 @@ export class Retrier {
     if (status < 400 || HOPELESS.includes(status)) return undefined;
     const outcome = readOutcome({ status, headers }, readAnswer, () => this.pacer.clock.wall());
     const { kind, retryAfterUs, because } = outcome;
-    return kind === "rate_limited" || kind === "server_error" ? { waitMs: retryAfterUs / 1000, because } : undefined;
+    return isBadAnswer(kind) ? { waitMs: retryAfterUs / 1000, because } : undefined;
   }
 
   /** How long to wait before the limiter is asked for the next try; undefined when that is too long. */

@@ -1,4 +1,4 @@
-import type { AnswerKind } from "../core/answer.js";
+import { type AnswerKind, type BadAnswer, isBadAnswer } from "../core/answer.js";
 import { afterBadAnswer, afterSuccess, type CooldownState } from "../core/cooldown.js";
 import { type BudgetSaid, type Headroom, headroomAfter } from "../core/headroom.js";
 import type { Events } from "./events.js";
@@ -74,7 +74,7 @@ export class Answers {
     const state = this.ledger.cooldowns.get(slot);
     const isProbe = permit !== undefined && this.ledger.probes.get(slot) === permit;
     if (answer.budget !== undefined) this.#spread(answer.budget, at);
-    if (answer.kind === "rate_limited" || answer.kind === "server_error" || answer.kind === "timeout") {
+    if (isBadAnswer(answer.kind)) {
       this.#hold({ ...answer, kind: answer.kind }, at, state, isProbe);
     } else if (state !== undefined && answer.kind === "success") {
       const next = afterSuccess(state, at.startedUs, at.nowUs);
@@ -106,7 +106,7 @@ export class Answers {
   }
 
   #hold(
-    answer: Answer & { readonly kind: "rate_limited" | "server_error" | "timeout" },
+    answer: Answer & { readonly kind: BadAnswer },
     at: AnswerAt,
     state: CooldownState | undefined,
     isProbe: boolean,

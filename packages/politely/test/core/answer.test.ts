@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { statusMeaning } from "../../src/core/answer.js";
+import { type AnswerKind, isBadAnswer, statusMeaning } from "../../src/core/answer.js";
 
 /** Every status from 100 to 599 that means `kind`. */
 function statusesThatMean(kind: string, hasRetryAfter: boolean, isExhausted = false): number[] {
@@ -40,4 +40,9 @@ describe("the meaning of a status", () => {
     expect(statusesThatMean("neutral", false)).toEqual([...range(100, 199), ...range(400, 499, [408, 418, 420, 429])]);
     expect(statusMeaning(0, false, false)).toBe("neutral");
   });
+});
+
+it("is a bad answer that holds the host: too many requests, a server error, no answer in time", () => {
+  const kinds: (AnswerKind | "unused")[] = ["success", "rate_limited", "server_error", "timeout", "neutral", "unused"];
+  expect(kinds.filter(isBadAnswer)).toEqual(["rate_limited", "server_error", "timeout"]);
 });

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { BadAnswer } from "../../src/core/answer.js";
 import {
   afterBadAnswer,
   afterSuccess,
-  type BadAnswer,
   type CooldownState,
   cooldownReadyAt,
   INCIDENT_MEMORY_US,

@@ -1,3 +1,4 @@
+import type { AnswerKind } from "../answer.js";
 import type { BackoffRule } from "../rule.js";
 
 // What a shared store is asked to do, as data: a program in TypeScript and a script on a server can both carry it out.
@@ -132,7 +133,7 @@ export interface TakeReply {
 
 /** What a process learned from an answer, for one key. */
 export interface AnswerNote {
-  readonly kind: "success" | "rate_limited" | "server_error" | "timeout" | "neutral" | "unused";
+  readonly kind: AnswerKind | "unused";
   readonly retryAfterUs: number;
   /** From 0 up to 1. */
   readonly random: number;

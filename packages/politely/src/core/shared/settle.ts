@@ -1,3 +1,4 @@
+import { type BadAnswer, isBadAnswer } from "../answer.js";
 import { afterBadAnswer, afterSuccess, type CooldownState } from "../cooldown.js";
 import { headroomAfter } from "../headroom.js";
 import { rateOwedWithout } from "../rate.js";
@@ -93,9 +94,7 @@ function hear(state: KeyState, key: SettleKey, operation: SettleOperation, later
     if (next !== state.headroom) state.headroom = { ...next, because: answer.because };
   }
   if (answer.kind === "rate_limited") state.throttled += 1;
-  if (answer.kind === "rate_limited" || answer.kind === "server_error" || answer.kind === "timeout") {
-    return hold(state, key, answer.kind, isProbe, startedUs, nowUs);
-  }
+  if (isBadAnswer(answer.kind)) return hold(state, key, answer.kind, isProbe, startedUs, nowUs);
   if (cooldown === undefined) return 0;
   if (answer.kind === "success") {
     const next = afterSuccess(cooldown, startedUs, nowUs);
@@ -116,7 +115,7 @@ function grantedAt({ startedUs, grantedUs }: SettleOperation): number {
 function hold(
   state: KeyState,
   key: SettleKey,
-  kind: "rate_limited" | "server_error" | "timeout",
+  kind: BadAnswer,
   isProbe: boolean,
   startedUs: number,
   nowUs: number,

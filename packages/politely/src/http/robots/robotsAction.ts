@@ -1,3 +1,4 @@
+import { statusMeaning } from "../../core/answer.js";
 import type { HeadersLike } from "../../types.js";
 
 /** What came of asking for a robots.txt. Give what is known; the rest may be absent. */
@@ -31,12 +32,6 @@ export type RobotsAction = "parse" | "allow-all" | "disallow-all" | "use-cached"
 const maxRedirects = 5;
 const giveUpDays = 30;
 
-/** Statuses that mean "slow down", whatever else the answer says. */
-const slowDown: readonly number[] = [418, 420, 429, 509, 529];
-
-/** Statuses that mean "slow down" when the answer says for how long. */
-const slowDownIfTold: readonly number[] = [403, 503];
-
 /**
  * Says what to do with the outcome of fetching a robots.txt, by RFC 9309. Never throws on an object.
  *
@@ -53,8 +48,7 @@ export function robotsAction(outcome: RobotsFetchOutcome): RobotsAction {
   if (!isGiven(status)) return withoutAnswer(outcome);
 
   if (status >= 200 && status < 300) return "parse";
-  if (slowDown.includes(status)) return "defer";
-  if (slowDownIfTold.includes(status) && hasRetryAfter(outcome.headers)) return "defer";
+  if (statusMeaning(status, hasRetryAfter(outcome.headers), false) === "rate_limited") return "defer";
   // A 304 has no body because the copy is still right.
   return status >= 300 && status < 500 && status !== 304 ? "allow-all" : withoutAnswer(outcome);
 }

@@ -1,10 +1,11 @@
+import { isBadAnswer } from "../../core/answer.js";
 import type { Operation, Sender, SetOperation, SettleKey, SettleOperation } from "../../core/shared/operation.js";
 import { NOTHING } from "../ledger.js";
 
 /** Whether an operation tells an answer and nothing else that anybody waits for: it holds a key, or says what is left there. */
 export function isHoldAnswer(operation: Operation): operation is SettleOperation {
   if (operation.kind !== "settle" || operation.isUnused) return false;
-  return operation.keys.some(({ answer }) => isHold(answer.kind) || answer.remaining >= 0);
+  return operation.keys.some(({ answer }) => isBadAnswer(answer.kind) || answer.remaining >= 0);
 }
 
 /** The same for all answers at these keys of which the store makes no more than of the last. */
@@ -76,8 +77,4 @@ export const NOBODY: Sender = { asker: "", sequence: 0 };
 /** An operation that changes nothing, and is written all the same. */
 export function trial({ asker, sequence }: Sender): SetOperation {
   return { kind: "set", asker, sequence, pauseUs: -1, reset: "nothing" };
-}
-
-function isHold(kind: string): boolean {
-  return kind === "rate_limited" || kind === "server_error" || kind === "timeout";
 }

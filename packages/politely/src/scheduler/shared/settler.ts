@@ -1,3 +1,4 @@
+import { isBadAnswer } from "../../core/answer.js";
 import type { AnswerNote, Sender, SettleKey, SettleOperation, SettleReply } from "../../core/shared/operation.js";
 import type { Outcome, ReleaseOptions } from "../../types.js";
 import { type Answer, NEUTRAL } from "../answers.js";
@@ -80,7 +81,7 @@ export class Settler implements SharedPermitOwner {
     if (permit.lapsedAtMs !== undefined && grant !== undefined) {
       permit.lapsedAtMs = undefined;
       const late = this.#unheard(permit, this.read(outcome), outcome);
-      return isHold(late) ? this.#tell(permit, grant, late, { cost: undefined, isOver: true }) : undefined;
+      return isBadAnswer(late.kind) ? this.#tell(permit, grant, late, { cost: undefined, isOver: true }) : undefined;
     }
     if (local.isReleased) return undefined;
     const answer = this.read(outcome);
@@ -123,7 +124,7 @@ export class Settler implements SharedPermitOwner {
     if (grant !== undefined && isNew(answer, grant) && !isReported(permit.reported, answer, outcome)) {
       permit.reported = reportedOf(answer, outcome);
       const telling = this.#tell(permit, grant, answer, { cost: undefined, isOver: false });
-      if (isHold(answer)) permit.telling = telling.catch(() => undefined);
+      if (isBadAnswer(answer.kind)) permit.telling = telling.catch(() => undefined);
       await telling;
     }
   }
@@ -160,7 +161,7 @@ export class Settler implements SharedPermitOwner {
     answer: Answer,
     { startedUs, isTold }: { readonly startedUs: number; readonly isTold: boolean },
   ): Promise<void> {
-    if (!isHold(answer) && answer.budget === undefined && answer.kind !== "success") return;
+    if (!isBadAnswer(answer.kind) && answer.budget === undefined && answer.kind !== "success") return;
     const { link, standby } = this.parts;
     const make = this.#unasked(plan, key, answer, startedUs);
     if (isTold) {
@@ -200,7 +201,7 @@ export class Settler implements SharedPermitOwner {
   ): Promise<void> {
     const { link, standby } = this.parts;
     const { plan, origin } = grant.facts;
-    const isAway = link.isAway && origin === "store" && isHold(answer);
+    const isAway = link.isAway && origin === "store" && isBadAnswer(answer.kind);
     const { startedUs } = permit.local;
     if (origin !== "store" || isAway) {
       // Those who start meanwhile have to hear it; the store hears it when it is back.
@@ -210,7 +211,7 @@ export class Settler implements SharedPermitOwner {
     }
     if (origin === "store")
       await this.#send(plan, grant.facts.key, answer, this.#operation(grant, answer, { cost, isOver }));
-    else if (isHold(answer)) {
+    else if (isBadAnswer(answer.kind)) {
       const make = this.#unasked(plan, grant.facts.key, answer, startedUs);
       if (link.isAway) link.keep(plan.storeKeys, make);
       else await this.#send(plan, grant.facts.key, answer, make);
@@ -327,10 +328,6 @@ function isNew(answer: Answer, grant: Grant): boolean {
   if (answer.kind === "neutral" || answer.kind === "success")
     return answer.budget !== undefined || grant.facts.isCooling;
   return true;
-}
-
-function isHold({ kind }: Answer): boolean {
-  return kind === "rate_limited" || kind === "server_error" || kind === "timeout";
 }
 
 /** What the books of this process learn: how it ended, but nothing that would hold anybody here. */
