@@ -90,27 +90,25 @@ function verdictOfRobots(reason: string): Verdict {
   return { outcome: "refused", error: `robots.txt: ${reason}` };
 }
 
-const DISK_CODES = [
-  "ENOSPC",
-  "EDQUOT",
-  "EFBIG",
-  "EROFS",
-  "EIO",
-  "EACCES",
-  "EPERM",
-  "EMFILE",
-  "ENFILE",
-  "ENOTDIR",
-  "ENOENT",
-];
+const DISK_CODES = ["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM", "ENOTDIR", "ENOENT"];
 
-/** What the disk said, when it was the disk that failed: no request will do better. */
-export function diskFailure(error: unknown): string | undefined {
+/** What failed and what to do, when it was this machine that failed: no request will do better. Without a full stop. */
+export function machineFailure(error: unknown): string | undefined {
   const { code, syscall, message } = Object(error) as { code?: unknown; syscall?: unknown; message?: unknown };
   if (typeof code !== "string") return undefined;
-  if (/^SQLITE_(FULL|IOERR|READONLY|CORRUPT|CANTOPEN)/.test(code)) return `${String(message)} (${code})`;
+  const said = typeof message === "string" && message !== "" ? message : code;
+  // Connections count as open files, too.
+  if (code === "EMFILE") return `too many files are open: ${said}. Raise \`ulimit -n\` or lower --concurrency first`;
+  if (code === "ENFILE") {
+    return `too many files are open on this machine: ${said}. Lower --concurrency or end other programs first`;
+  }
+  if (/^SQLITE_(FULL|IOERR|READONLY|CORRUPT|CANTOPEN)/.test(code)) return unwritable(`${said} (${code})`);
   const isOfFile = typeof syscall === "string" && !/connect|getaddrinfo|read/.test(syscall);
-  return isOfFile && DISK_CODES.includes(code) ? String(message) : undefined;
+  return isOfFile && DISK_CODES.includes(code) ? unwritable(said) : undefined;
+}
+
+function unwritable(said: string): string {
+  return `the disk cannot be written: ${said}. Make room first`;
 }
 
 function causeOf(error: unknown): { readonly code: string | undefined; readonly message: string } {

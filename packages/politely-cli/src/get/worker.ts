@@ -23,7 +23,7 @@ import { RobotsTries } from "./robotsTries.js";
 import type { Shared } from "./share.js";
 import { isThrottled, isTrouble } from "./throttled.js";
 import { PAGE, type PageInit, Transport } from "./transport.js";
-import { diskFailure, type Verdict, verdictOfError, verdictOfStatus } from "./verdict.js";
+import { machineFailure, type Verdict, verdictOfError, verdictOfStatus } from "./verdict.js";
 import { Waits } from "./waits.js";
 
 /** What a worker works with. */
@@ -240,7 +240,7 @@ export class Worker {
 
   /** What a failure means; undefined when the URL is to be handed out again. */
   #judge(error: unknown): Verdict | undefined {
-    if (diskFailure(error) !== undefined) {
+    if (machineFailure(error) !== undefined) {
       this.#fail(error);
       return undefined;
     }
@@ -382,14 +382,14 @@ export class Worker {
 
   #fail(error: unknown): void {
     this.#fatal ??= fatalOf(error);
-    if (diskFailure(error) !== undefined) this.parts.folder.ballast.drop();
+    if (machineFailure(error) !== undefined) this.parts.folder.ballast.drop();
     this.#stop();
   }
 }
 
 function fatalOf(error: unknown): Error {
-  const disk = diskFailure(error);
-  if (disk !== undefined) return new WorkError(`the disk cannot be written: ${disk}. Make room first`);
+  const failure = machineFailure(error);
+  if (failure !== undefined) return new WorkError(failure);
   const problem = error instanceof Error ? error.message || error.name : String(error);
   return error instanceof UsageError ? error : new WorkError(`it cannot go on: ${problem.replace(/\.$/, "")}`);
 }
