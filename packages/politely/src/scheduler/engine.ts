@@ -9,12 +9,12 @@ import { Books } from "./books.js";
 import type { Counsel } from "./counsel.js";
 import { costOf, type Demand, demandOf } from "./demand.js";
 import { Departures } from "./departures.js";
+import { Events } from "./events.js";
 import type { Hold } from "./flight.js";
 import { toUs } from "./instant.js";
 import { Keys } from "./keys.js";
 import { costAt, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import { Ledger, ONE, type Taken } from "./ledger.js";
-import { OrderedEvents } from "./orderedEvents.js";
 import type { HeaderReader } from "./outcome.js";
 import { HeldPermit } from "./permit.js";
 import { PlainStarts } from "./plainStarts.js";
@@ -44,7 +44,7 @@ export interface EngineOptions {
 /** Decides, grants, queues and takes back: everything that changes state, for all keys of one limiter. */
 export class Engine {
   readonly clock: Clock;
-  readonly events = new OrderedEvents();
+  readonly events = new Events();
   readonly ledger: Ledger;
   /** The ledger's own, one step nearer. */
   readonly slab: Slab;

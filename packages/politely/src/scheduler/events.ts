@@ -1,8 +1,14 @@
 import type { LimiterEvent } from "../observe/types.js";
 
-/** Passes events on to listeners. One that throws is ignored; the others still hear. */
+/**
+ * Passes events on to listeners. One that throws is ignored; the others still hear.
+ *
+ * They are told in order: what causes others before these, whichever is known first.
+ */
 export class Events {
   readonly #listeners = new Set<(event: LimiterEvent) => unknown>();
+  /** What waits to be told; undefined while everything is told at once. */
+  #waiting: LimiterEvent[] | undefined = undefined;
 
   get hasListeners(): boolean {
     return this.#listeners.size > 0;
@@ -20,6 +26,41 @@ export class Events {
   }
 
   emit(event: LimiterEvent): void {
+    if (this.#waiting === undefined) this.#tell(event);
+    else this.#waiting.push(event);
+  }
+
+  /**
+   * Does `work`, then tells what caused it and after that what was told meanwhile. Listeners are called once the work is done; what they cause comes last.
+   *
+   * Work that throws is its caller's business: what it has told is told, its cause is not. Calls within calls keep the order.
+   */
+  tellFirst(causes: () => readonly LimiterEvent[], work: () => void): void {
+    if (!this.hasListeners) {
+      work();
+      return;
+    }
+    const outer = this.#waiting;
+    const own: LimiterEvent[] = [];
+    this.#waiting = own;
+    try {
+      work();
+      own.unshift(...causes());
+    } finally {
+      this.#waiting = outer;
+      if (outer === undefined) this.#tellAll(own);
+      else for (const event of own) outer.push(event);
+    }
+  }
+
+  /** Tells all there is, and what is added meanwhile. */
+  #tellAll(events: LimiterEvent[]): void {
+    this.#waiting = events;
+    for (const event of events) this.#tell(event);
+    this.#waiting = undefined;
+  }
+
+  #tell(event: LimiterEvent): void {
     // A copy, since a listener may come or go meanwhile; one that has gone is not called any more.
     for (const listener of Array.from(this.#listeners)) {
       if (!this.#listeners.has(listener)) continue;
