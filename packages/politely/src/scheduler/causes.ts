@@ -1,5 +1,6 @@
 import type { LimitKind } from "../observe/types.js";
-import type { Cost, Ledger } from "./ledger.js";
+import type { Cost } from "./cost.js";
+import type { Ledger } from "./ledger.js";
 
 /** One limit of one key that does not allow a start now. */
 export interface SlotCause {

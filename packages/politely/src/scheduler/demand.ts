@@ -1,8 +1,9 @@
 import type { CompiledPolicy, HostRule, ResolvedTarget } from "../policy/types.js";
 import type { AcquireOptions, Target } from "../types.js";
+import { ONE } from "./cost.js";
 import { intentRow, type Keys, OVERFLOW_KEY } from "./keys.js";
 import { costAt, type LaneCost, type LaneSpec } from "./lane.js";
-import { type Ledger, ONE } from "./ledger.js";
+import type { Ledger } from "./ledger.js";
 import { EXEMPT_ONLY } from "./permit.js";
 
 /** A target with the rows it needs, and the rule of its host. */

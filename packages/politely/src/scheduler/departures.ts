@@ -1,9 +1,9 @@
 import { DeadlineError } from "../errors.js";
+import { ONE } from "./cost.js";
 import type { Demand } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { earliestUs, reasonOf } from "./forecast.js";
 import type { LaneCost, LaneSpec, Waiter } from "./lane.js";
-import { ONE } from "./ledger.js";
 
 /** The ways in which a request ends without a start: cancelled, refused, expired. */
 export class Departures {

@@ -1,6 +1,6 @@
+import { ONE } from "./cost.js";
 import { Heap, type Positioned } from "./heap.js";
 import { isLaneBefore, type Lane } from "./lane.js";
-import { ONE } from "./ledger.js";
 import type { Claim, Reservation } from "./reservations.js";
 
 /** In place of a row, at a gate that is no key but where one lane stands alone. */

@@ -1,6 +1,7 @@
 import { rateOwedAt, rateOwedWithout } from "../core/rate.js";
+import type { Cost } from "./cost.js";
 import { countedWindows } from "./formerLimits.js";
-import type { Cost, Ledger, Taken } from "./ledger.js";
+import type { Ledger, Taken } from "./ledger.js";
 import { ROW } from "./slab.js";
 
 const { LAST_US, OWED, SEEN_US, UNITS } = ROW;

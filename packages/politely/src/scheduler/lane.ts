@@ -1,9 +1,9 @@
 import type { ResolvedTarget } from "../policy/types.js";
 import type { AcquireOptions, Permit } from "../types.js";
 import type { Ahead } from "./causes.js";
+import type { Cost } from "./cost.js";
 import type { Gate } from "./gate.js";
 import { Heap, type Positioned } from "./heap.js";
-import type { Cost } from "./ledger.js";
 import { type InLine, Line } from "./line.js";
 import type { Claim } from "./reservations.js";
 import type { SignalWatch, Watched } from "./signals.js";

@@ -3,6 +3,7 @@ import { gapReadyAt } from "../core/gap.js";
 import { rateOwedAt, rateReadyAt } from "../core/rate.js";
 import type { Rule, WindowRule } from "../core/rule.js";
 import type { LimitKind } from "../observe/types.js";
+import type { Cost } from "./cost.js";
 import { type Hold, Holds, LooseFlights } from "./flight.js";
 import { countedWindows, type FormerLimits, logAnswer } from "./formerLimits.js";
 import { giveBack } from "./giveBack.js";
@@ -19,19 +20,6 @@ const { LAST_US, OWED, SEEN_US, UNITS } = ROW;
 
 /** Units since a start whose ties to its row are cut: nothing of it is left to give back. */
 export const FORGOTTEN_UNITS = Number.POSITIVE_INFINITY;
-
-/** What one start costs at one key. */
-export interface Cost {
-  readonly rate: number;
-  readonly window: number;
-  readonly quota: number;
-}
-
-/** The cost of a request that says nothing about it. */
-export const ONE: Cost = { rate: 1, window: 1, quota: 1 };
-
-/** What is taken by none, or given back by none. */
-export const NOTHING: Cost = { rate: 0, window: 0, quota: 0 };
 
 /** What a start took from one key, as far as it is needed to give it back. */
 export interface Taken {

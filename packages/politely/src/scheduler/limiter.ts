@@ -14,11 +14,11 @@ import type {
   Target,
 } from "../types.js";
 import { cancelWaiters } from "./cancelling.js";
+import { ONE } from "./cost.js";
 import type { Demand } from "./demand.js";
 import { Engine, type EngineOptions } from "./engine.js";
 import { CLOSED, causesOf, earliestUs, keyName } from "./forecast.js";
 import { checkNames } from "./knownNames.js";
-import { ONE } from "./ledger.js";
 import { Quiet } from "./quiet.js";
 import { reconfigure } from "./reconfigure.js";
 import { resetTarget } from "./resetting.js";

@@ -1,6 +1,7 @@
 import type { Outcome, Permit, ReleaseOptions } from "../types.js";
+import { type Cost, ONE } from "./cost.js";
 import type { Hold } from "./flight.js";
-import { type Cost, ONE, type Taken } from "./ledger.js";
+import type { Taken } from "./ledger.js";
 
 /** Who takes permits back. */
 export interface PermitOwner {

@@ -1,13 +1,13 @@
 import type { Rule } from "../core/rule.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import { convertRow } from "./convertRow.js";
+import { ONE } from "./cost.js";
 import { costOf, demandOfKey } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { GENERATION_US } from "./flight.js";
 import { withHeritage } from "./heritage.js";
 import { OVERFLOW_KEY } from "./keys.js";
 import type { Waiter } from "./lane.js";
-import { ONE } from "./ledger.js";
 import type { Profile } from "./profile.js";
 import { keyUnder, Renames } from "./renames.js";
 

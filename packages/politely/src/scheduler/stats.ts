@@ -1,7 +1,7 @@
 import type { Stats, WindowStats } from "../observe/types.js";
 import type { Counts } from "./books.js";
+import { ONE } from "./cost.js";
 import type { Engine } from "./engine.js";
-import { ONE } from "./ledger.js";
 
 /** The `host` of the row that adds up all hosts no longer kept. */
 export const FOLDED_HOST = "*";

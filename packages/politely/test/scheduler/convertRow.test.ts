@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { compileRule } from "../../src/policy/compileRule.js";
 import type { Limits } from "../../src/policy/types.js";
 import { convertRow } from "../../src/scheduler/convertRow.js";
-import { type Ledger, ONE } from "../../src/scheduler/ledger.js";
+import { ONE } from "../../src/scheduler/cost.js";
+import type { Ledger } from "../../src/scheduler/ledger.js";
 import { NO_LOG } from "../../src/scheduler/windowLogs.js";
 import { oneKey } from "./oneKey.js";
 

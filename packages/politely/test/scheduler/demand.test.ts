@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { compilePolicy } from "../../src/policy/compile.js";
 import type { PolicyInput } from "../../src/policy/types.js";
 import { Books } from "../../src/scheduler/books.js";
+import { ONE } from "../../src/scheduler/cost.js";
 import { costOf, demandOf, demandOfKey, readCost } from "../../src/scheduler/demand.js";
 import { Keys, OVERFLOW_KEY } from "../../src/scheduler/keys.js";
 import { costAt } from "../../src/scheduler/lane.js";
-import { Ledger, ONE } from "../../src/scheduler/ledger.js";
+import { Ledger } from "../../src/scheduler/ledger.js";
 import type { AcquireOptions, Target } from "../../src/types.js";
 
 const policy: PolicyInput = {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ONE } from "../../src/scheduler/cost.js";
 import { costAt, isLaneBefore, type Lane, type Waiter } from "../../src/scheduler/lane.js";
-import { ONE } from "../../src/scheduler/ledger.js";
 import { seeded } from "../laws/seeded.js";
 import { laneOf, waiterAt } from "./waiters.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Limits } from "../../src/policy/types.js";
-import { ONE } from "../../src/scheduler/ledger.js";
+import { ONE } from "../../src/scheduler/cost.js";
 import { addKey, oneKey, units } from "./oneKey.js";
 
 const second = 1_000_000;

@@ -1,6 +1,7 @@
 import fc, { type Arbitrary } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ONE, type Taken } from "../../src/scheduler/ledger.js";
+import { ONE } from "../../src/scheduler/cost.js";
+import type { Taken } from "../../src/scheduler/ledger.js";
 import { anySpec } from "../laws/arbitraries.js";
 import { seeded } from "../laws/seeded.js";
 import { type LimitSpec, maxCost, toLimits } from "../oracle/spec.js";

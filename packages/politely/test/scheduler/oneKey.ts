@@ -1,7 +1,8 @@
 import { compileRule } from "../../src/policy/compileRule.js";
 import type { Limits } from "../../src/policy/types.js";
+import type { Cost } from "../../src/scheduler/cost.js";
 import type { Hold } from "../../src/scheduler/flight.js";
-import { type Cost, Ledger } from "../../src/scheduler/ledger.js";
+import { Ledger } from "../../src/scheduler/ledger.js";
 
 /** The same cost for every kind of limit. */
 export function units(count: number): Cost {

@@ -1,5 +1,5 @@
+import { ONE } from "../../src/scheduler/cost.js";
 import { Lane, Terms, Waiter } from "../../src/scheduler/lane.js";
-import { ONE } from "../../src/scheduler/ledger.js";
 
 /** A lane of its own, for a host of that name. */
 export function laneOf(name: string, { ageingUs = 10_000_000 } = {}): Lane {

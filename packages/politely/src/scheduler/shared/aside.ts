@@ -1,10 +1,10 @@
 import { ClosedError, DeadlineError } from "../../errors.js";
 import type { Permit, Target } from "../../types.js";
+import { ONE } from "../cost.js";
 import type { Outlook, StartsAside } from "../counsel.js";
 import type { Demand } from "../demand.js";
 import { describeCause, earliestUs, keyName, reasonOf } from "../forecast.js";
 import type { LaneCost } from "../lane.js";
-import { ONE } from "../ledger.js";
 import type { Broker } from "./broker.js";
 import { readToldStop } from "./outlook.js";
 import type { Plan } from "./plan.js";

@@ -1,9 +1,9 @@
 import type { Sender } from "../../core/shared/operation.js";
 import type { Permit } from "../../types.js";
 import type { Answer } from "../answers.js";
+import { ONE } from "../cost.js";
 import type { Counsel, Outlook, TellWhy } from "../counsel.js";
 import type { Lane, LaneCost, LaneSpec, Waiter } from "../lane.js";
-import { ONE } from "../ledger.js";
 import type { HeldPermit } from "../permit.js";
 import { Announcements } from "./announcements.js";
 import { Aside } from "./aside.js";

@@ -1,6 +1,6 @@
 import type { Stop } from "../../core/shared/operation.js";
+import { ONE } from "../cost.js";
 import type { LaneCost, LaneSpec } from "../lane.js";
-import { ONE } from "../ledger.js";
 import type { Chance } from "./chances.js";
 import type { Plan } from "./plan.js";
 import type { Run } from "./run.js";

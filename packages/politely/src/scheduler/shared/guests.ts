@@ -1,11 +1,11 @@
 import { queueFull } from "../arrivals.js";
+import { ONE } from "../cost.js";
 import type { GuestList } from "../counsel.js";
 import type { Demand } from "../demand.js";
 import type { Engine } from "../engine.js";
 import { earliestUs, reasonOf } from "../forecast.js";
 import type { Gate } from "../gate.js";
 import type { Lane, Waiter } from "../lane.js";
-import { ONE } from "../ledger.js";
 
 /** So many more than `maxQueue` are let in at a key while the store is asked. */
 const GUESTS_MOST = 10_000;

@@ -1,7 +1,7 @@
 import type { SharedRule, TakeReply } from "../../core/shared/operation.js";
 import { times } from "../../core/shared/record.js";
+import { ONE } from "../cost.js";
 import { costAt, type LaneCost } from "../lane.js";
-import { ONE } from "../ledger.js";
 import type { Plan } from "./plan.js";
 import { groupsFor, type StartGroup, StartLog } from "./startLog.js";
 import { pauseEndUs } from "./stopWords.js";

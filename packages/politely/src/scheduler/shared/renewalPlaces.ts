@@ -8,7 +8,7 @@ import type {
   TakeReply,
 } from "../../core/shared/operation.js";
 import { placeName } from "../../core/shared/take.js";
-import { NOTHING } from "../ledger.js";
+import { NOTHING } from "../cost.js";
 import type { PlanKey } from "./plan.js";
 
 /** How long a place is asked for. */

@@ -1,5 +1,5 @@
+import type { Cost } from "../cost.js";
 import { costAt, type LaneCost } from "../lane.js";
-import type { Cost } from "../ledger.js";
 
 /** Whether two costs are the same at every key. */
 export function isSameCost(one: LaneCost, other: LaneCost): boolean {

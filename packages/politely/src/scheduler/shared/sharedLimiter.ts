@@ -15,11 +15,11 @@ import type {
   Target,
 } from "../../types.js";
 import { checkOptions } from "../arrivals.js";
+import { ONE } from "../cost.js";
 import { costOf } from "../demand.js";
 import type { Engine } from "../engine.js";
 import { toUs } from "../instant.js";
 import { checkNames } from "../knownNames.js";
-import { ONE } from "../ledger.js";
 import { checkPaused, type LocalLimiter } from "../limiter.js";
 import type { Broker } from "./broker.js";
 import { leaveFleet } from "./leaveFleet.js";
