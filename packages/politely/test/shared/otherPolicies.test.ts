@@ -103,3 +103,18 @@ it("a policy that a process has changed from holds for one lifetime, though a re
   await fleet.clock.advance(500);
   expect(started).toHaveLength(4);
 });
+
+it("a burst that is changed to and fro leaves an empty bucket, and no worse", async () => {
+  const fleet = new Fleet();
+  const hourly: Limits = { rate: "1/h", permitTtl: "2s" };
+  const limiter = fleet.add({ ...hourly, burst: 20 });
+  expect(await used(fleet, limiter, 1)).toBe(1);
+  for (let change = 0; change < 40; change++) {
+    const burst = change % 2 === 0 ? 1 : 20;
+    await fleet.now(limiter.configure({ default: { ...hourly, burst, minDelay: 1 + change } }));
+    await used(fleet, limiter, 1);
+    await fleet.clock.advance(2_000);
+  }
+  await fleet.clock.advance(3_600_000);
+  expect(await used(fleet, limiter)).toBe(1);
+});

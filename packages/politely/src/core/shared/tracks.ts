@@ -1,4 +1,4 @@
-import { rateOwedAt } from "../rate.js";
+import { rateOwedAt, rateOwedUnder } from "../rate.js";
 import { windowAdjust, windowUsed } from "../window.js";
 import type { KeyState, Track } from "./keyState.js";
 import { NEVER_US } from "./keyState.js";
@@ -231,14 +231,11 @@ export function unitsInFlight({ places }: KeyState): number {
 }
 
 /**
- * A bucket's debt under other numbers: kept in units, rounded up, plus what the bucket grew by. Where there are so many policies that they
- * forget one another in turn (`isCrowded`), less what it shrank by: else each turn would add to the debt, without end.
- *
- * In doubles, since scripts have nothing else: a little more than exact where the product is large, never less.
+ * A bucket's debt under other numbers, as in one process. Where there are so many policies that they forget one another in turn (`isCrowded`), what
+ * can be spent at once also stays when the bucket shrinks: else each turn would empty the larger ones again, and nobody would ever start.
  */
 function owedUnder(owed: number, from: SharedRule, to: SharedRule, isCrowded: boolean): number {
-  if (owed <= 0) return 0;
-  const grown = Math.max(isCrowded ? Number.NEGATIVE_INFINITY : 0, to.burst - from.burst);
-  const same = Math.ceil((owed / from.ratePerUs) * to.ratePerUs * (1 + 1e-15));
-  return Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, same + grown * to.ratePerUs));
+  // More than a bucket holds was recorded, or comes from a larger one. It stays, whoever is there.
+  if (!isCrowded || owed > from.burst * from.ratePerUs) return rateOwedUnder(owed, from, to);
+  return rateOwedUnder(owed - Math.max(0, from.burst - to.burst) * from.ratePerUs, from, to);
 }

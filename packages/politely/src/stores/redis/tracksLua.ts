@@ -106,6 +106,22 @@ function F.newTrack(state, key, time)
   local tracks, track = state.tracks, F.emptyTrack(key.words, time)
   -- What was started before, or granted ahead, was not counted here: it cannot be given back here either.
   track.since = max(time, state.last + 1)
+  -- amount * times / by, rounded up, below 2^53. The product may have more digits than a double. So it is divided as on paper, bit by bit.
+  local function scaled(amount, times, by)
+    local rest = math.fmod(amount, by)
+    local whole = (amount - rest) / by * times
+    local quotient, over, bit = 0, 0, 2 ^ 52
+    while rest > 0 and bit >= 1 do
+      quotient = quotient * 2
+      if over >= by - over then quotient, over = quotient + 1, over - (by - over) else over = over + over end
+      if times >= bit then
+        times = times - bit
+        if over >= by - rest then quotient, over = quotient + 1, over - (by - rest) else over = over + rest end
+      end
+      bit = bit / 2
+    end
+    return min(${ALWAYS}, whole + quotient + (over > 0 and 1 or 0))
+  end
   local function inheritDebt()
     local at, owed, hasBucket = time, 0, false
     for index = 1, #tracks do
@@ -114,11 +130,14 @@ function F.newTrack(state, key, time)
     for index = 1, #tracks do
       local other = tracks[index]
       local debt = other.count > 0 and F.debtAt(other, at) or 0
+      -- So many policies forget one another in turn, and each turn would empty the larger buckets again.
+      if #tracks >= ${TRACKS_MOST} and debt <= other.burst * other.per then
+        debt = debt - max(0, other.burst - track.burst) * other.per
+      end
       if debt > 0 then
-        local same, grown = ceil((debt / other.per) * track.per * (1 + 1e-15)), track.burst - other.burst
-        -- So many policies forget one another in turn, and each turn would add to the debt.
-        if #tracks < ${TRACKS_MOST} then grown = max(0, grown) end
-        owed = max(owed, min(${ALWAYS}, same + grown * track.per))
+        local same, full = scaled(debt, track.per, other.per), track.burst * track.per
+        local grown = same + max(0, track.burst - other.burst) * track.per
+        owed = max(owed, min(${ALWAYS}, max(same, min(grown, full))))
       end
     end
     if not hasBucket and state.last ~= ${NEVER} then

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { rateOwedAt } from "../../../src/core/rate.js";
 import { keyOf } from "../../../src/testing/store/operations.js";
 import { spanUs } from "../../laws/arbitraries.js";
 import { seeded } from "../../laws/seeded.js";
@@ -29,6 +30,55 @@ describe("a policy that nobody had before", () => {
       starts += place.wait(10_000).fit({ host }, 1);
     }
     expect(starts).toBeGreaterThan(90);
+  });
+
+  it.each([
+    { changes: 14, everyUs: 2 * second },
+    { changes: 16, everyUs: 6 * minute },
+    { changes: 600, everyUs: 2 * second },
+    { changes: 600, everyUs: 6 * minute },
+  ])("owes an empty bucket at most when sizes went to and fro $changes times, every $everyUs µs", (terms) => {
+    const place = new Place();
+    const hourly = { rateCount: 1, ratePerUs: 60 * minute };
+    place.start({ host: keyOf({ ...hourly, burst: 20 }) }, { leaseUs });
+    for (let change = 0; change < terms.changes; change++) {
+      const burst = change % 2 === 0 ? 1 : 20;
+      // The gap is another each time, so that each policy is one that nobody had before.
+      const host = keyOf({ ...hourly, burst, gapUs: 1 + change });
+      place.wait(terms.everyUs).fit({ host }, 1, { leaseUs });
+      const [{ owed }] = place.look({ host });
+      expect(owed).toBeLessThanOrEqual(20 * hourly.ratePerUs);
+    }
+  });
+
+  it("has no more to spend at once than any other that owes something", () => {
+    const anyBucket = fc.record({
+      rateCount: fc.integer({ min: 1, max: 9 }),
+      ratePerUs: fc.oneof(fc.constant(minute), fc.integer({ min: 1, max: 60 * minute })),
+      burst: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 1_000_000 })),
+    });
+    const anyDeed = fc.record({ bucket: anyBucket, count: fc.nat({ max: 30 }), waitUs: spanUs(2_000) });
+    fc.assert(
+      fc.property(fc.array(anyDeed, { minLength: 2, maxLength: 40, size: "max" }), (deeds) => {
+        const place = new Place();
+        for (const { bucket, count, waitUs } of deeds) {
+          const { nowUs } = place.wait(waitUs);
+          const host = keyOf(bucket);
+          const { tracks } = place.state("host");
+          const isNew = tracks.every(({ ruleId }) => ruleId !== host.ruleId);
+          const [{ owed }] = place.look({ host });
+          const room = bucket.burst * bucket.ratePerUs - owed;
+          for (const track of isNew ? tracks : []) {
+            const { rateCount, ratePerUs, burst } = track.rule;
+            const debt = rateOwedAt(rateCount, track.owed, track.owedUs, nowUs);
+            const left = Math.max(0, Math.floor((burst * ratePerUs - debt) / ratePerUs));
+            if (debt > 0) expect(Math.floor(room / bucket.ratePerUs)).toBeLessThanOrEqual(left);
+          }
+          place.fit({ host }, count, { leaseUs: 1 });
+        }
+      }),
+      seeded(500),
+    );
   });
 
   it("knows of every start as much as any other that was there then, within both their windows", () => {

@@ -11,7 +11,7 @@ import { seeded } from "../../laws/seeded.js";
 import { startRedis } from "../../servers/redis.js";
 import type { RedisServer } from "../../servers/redisProcess.js";
 import { cellsOn } from "./cellsOn.js";
-import { busyHistory, type History, history, waitingHistory } from "./history.js";
+import { bucketHistory, busyHistory, type History, history, waitingHistory } from "./history.js";
 import { Player } from "./player.js";
 
 /** The scripts as they are, but for the line that asks Redis for the time: that is kept in a hash. */
@@ -109,6 +109,10 @@ describe("the script answers as the core does, whatever the clock does, and lets
     const isRare = (what: string): boolean => (seen.get(what) ?? 0) < 5;
     expect([...stops, ...others].filter(isRare)).toEqual([]);
     expect(seen.get("operations")).toBeGreaterThan(4_000);
+  });
+
+  it("in random histories of buckets that get other numbers", { timeout }, async () => {
+    await fc.assert(fc.asyncProperty(bucketHistory, play), { ...seeded(80), endOnFailure });
   });
 
   it("in random histories of those who wait", { timeout }, async () => {

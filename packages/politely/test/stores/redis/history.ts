@@ -142,6 +142,20 @@ const unused: typeof settle = settle.map((made) => ({
     terms,
   ]),
 }));
+const recorded = fc.record({
+  kind: fc.constant("record" as const),
+  asker,
+  keys: pick,
+  rules: fc.array(pick, { minLength: 3, maxLength: 3 }),
+  cost: fc.record({ rate: few, window: few, quota: few }),
+  slowUs: among(0, 0, second),
+  period,
+  agesUs: fc.array(fc.integer({ min: 0, max: 3 * second }), { maxLength: 9 }),
+  counts: fc.option(fc.array(fc.nat({ max: 20 }), { minLength: 9, maxLength: 9 }), { nil: undefined }),
+  units: fc.option(fc.array(fc.record({ rate: few, window: few, quota: few }), { minLength: 9, maxLength: 9 }), {
+    nil: undefined,
+  }),
+});
 const rest = fc.oneof(
   fc.record({
     kind: fc.constant("renew" as const),
@@ -151,20 +165,7 @@ const rest = fc.oneof(
     leaseUs: among(second, 30 * second),
   }),
   fc.record({ kind: fc.constant("leave" as const), asker, keys: pick, ticket: among("t1", "t2", "t3", "m1", "m2") }),
-  fc.record({
-    kind: fc.constant("record" as const),
-    asker,
-    keys: pick,
-    rules: fc.array(pick, { minLength: 3, maxLength: 3 }),
-    cost: fc.record({ rate: few, window: few, quota: few }),
-    slowUs: among(0, 0, second),
-    period,
-    agesUs: fc.array(fc.integer({ min: 0, max: 3 * second }), { maxLength: 9 }),
-    counts: fc.option(fc.array(fc.nat({ max: 20 }), { minLength: 9, maxLength: 9 }), { nil: undefined }),
-    units: fc.option(fc.array(fc.record({ rate: few, window: few, quota: few }), { minLength: 9, maxLength: 9 }), {
-      nil: undefined,
-    }),
-  }),
+  recorded,
   fc.record({
     kind: fc.constant("set" as const),
     asker,
@@ -316,6 +317,38 @@ export const waitingHistory: typeof history = fc.record({
       ),
     }),
     { minLength: 30, maxLength: 60, size: "max" },
+  ),
+});
+
+/** A bucket of any size: a debt times a time is far beyond 2^53. Debts themselves stay below, since clients read integers next to it wrongly. */
+const anyBucket = fc
+  .record({
+    rateCount: fc.oneof(count, fc.integer({ min: 1, max: 1_000_000 })),
+    ratePerUs: fc.oneof(span, fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 1, max: 8 * day })),
+    burst: fc.oneof(count, fc.integer({ min: 1, max: 1_000 })),
+  })
+  .map((made) => ({ ...NO_LIMIT, ...made }));
+
+/** A random history of one key whose bucket gets other numbers again and again, in half of them so often that some are forgotten. */
+export const bucketHistory: typeof history = fc.record({
+  rules: fc.oneof(
+    fc.array(anyBucket, { minLength: 2, maxLength: 12, size: "max" }),
+    fc.array(anyBucket, { minLength: 40, maxLength: 40 }),
+  ),
+  steps: fc.array(
+    fc.record({
+      stepUs: fc.oneof(
+        { weight: 30, arbitrary: fc.constantFrom(0, 1, 1_000) },
+        { weight: 10, arbitrary: fc.integer({ min: 0, max: 100_000 }) },
+        { weight: 1, arbitrary: timeStep },
+      ),
+      action: fc.oneof(
+        { weight: 6, arbitrary: take.map((made) => ({ ...made, keys: 0, ticket: "", slowUs: 0, leaseUs: second })) },
+        { weight: 1, arbitrary: recorded.map((made) => ({ ...made, keys: 0, slowUs: 0 })) },
+        { weight: 4, arbitrary: look.map((made) => ({ ...made, keys: 0, slowUs: 0 })) },
+      ),
+    }),
+    { minLength: 60, maxLength: 120, size: "max" },
   ),
 });
 
