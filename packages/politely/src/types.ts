@@ -152,7 +152,7 @@ export interface LimiterOptions {
   readonly clock?: Clock | undefined;
   /** Default: no log. */
   readonly logger?: Logger | undefined;
-  /** How many keys may owe time or be kept at once. Default 1,000,000. Beyond it, new hosts share one lane under the default limits. */
+  /** How many keys may owe time or be kept at once. Default 1,000,000. Beyond it, new hosts share one lane under the default limits. More than 8,388,608 hosts are beyond it in any case: no `Map` holds twice as many. */
   readonly maxKeys?: number | undefined;
   /** How many idle hosts keep their statistics. Default 100,000. Older ones are folded into one row. 0 keeps no statistics per host. */
   readonly keepStats?: number | undefined;

@@ -1,5 +1,5 @@
 import { isThrottled } from "./throttled.js";
-import { causeText, unreachable } from "./verdict.js";
+import { causeText, machineFailure, unreachable } from "./verdict.js";
 
 /** A site is asked for its robots.txt once, and so many times more at most: then the limiter gives it up. */
 const MAX_TRIES = 4;
@@ -12,6 +12,8 @@ export interface RobotsTriesOptions {
   readonly repeats: number;
   /** Told of each failure that is followed by another try. */
   readonly again: (url: string, trouble: string) => void;
+  /** Told of a failure of this machine, which says nothing about the site. */
+  readonly broken: (error: unknown) => void;
 }
 
 /**
@@ -29,7 +31,7 @@ export class RobotsTries {
   /** Sends one request for a robots.txt, and reads the body as far as it is looked at. Rejects with an error that names the cause. */
   async send(url: string, send: () => Promise<Response>): Promise<Response> {
     const { origin } = new URL(url);
-    const ended = await outcomeOf(send);
+    const ended = await this.#outcomeOf(send);
     if (ended.trouble === undefined) {
       this.#failures.delete(origin);
       return ended.response;
@@ -45,26 +47,28 @@ export class RobotsTries {
     if (ended.response !== undefined) return ended.response;
     throw unreachable(ended.trouble);
   }
+
+  async #outcomeOf(send: () => Promise<Response>): Promise<Ending> {
+    try {
+      const response = await readSome(await send());
+      const { status } = response;
+      const isPassing = status >= 500 && !isThrottled(status, response.headers);
+      const isTold = response.headers.get("retry-after") !== null;
+      return isPassing && !isTold ? { trouble: `it answered ${status}`, response } : { response };
+    } catch (error) {
+      const trouble = causeText(error);
+      const isBroken = machineFailure(error) !== undefined;
+      if (isBroken) this.options.broken(error);
+      // Broken off by us: that says nothing about the site either.
+      if (isBroken || /\(UND_ERR_(DESTROYED|CLOSED|ABORTED)\)$/.test(trouble)) throw error;
+      return { trouble };
+    }
+  }
 }
 
 type Ending =
   | { readonly trouble?: undefined; readonly response: Response }
   | { readonly trouble: string; readonly response?: Response };
-
-async function outcomeOf(send: () => Promise<Response>): Promise<Ending> {
-  try {
-    const response = await readSome(await send());
-    const { status } = response;
-    const isPassing = status >= 500 && !isThrottled(status, response.headers);
-    const isTold = response.headers.get("retry-after") !== null;
-    return isPassing && !isTold ? { trouble: `it answered ${status}`, response } : { response };
-  } catch (error) {
-    const trouble = causeText(error);
-    // Broken off by us: that says nothing about the site.
-    if (/\(UND_ERR_(DESTROYED|CLOSED|ABORTED)\)$/.test(trouble)) throw error;
-    return { trouble };
-  }
-}
 
 /** The same answer with its body in memory: a body that breaks off is a failure, too. */
 async function readSome(response: Response): Promise<Response> {

@@ -94,6 +94,10 @@ const DISK_CODES = ["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPER
 
 /** What failed and what to do, when it was this machine that failed: no request will do better. Without a full stop. */
 export function machineFailure(error: unknown): string | undefined {
+  return chainOf(error).map(ownFailure).find(Boolean);
+}
+
+function ownFailure(error: unknown): string | undefined {
   const { code, syscall, message } = Object(error) as { code?: unknown; syscall?: unknown; message?: unknown };
   if (typeof code !== "string") return undefined;
   const said = typeof message === "string" && message !== "" ? message : code;
@@ -111,14 +115,20 @@ function unwritable(said: string): string {
   return `the disk cannot be written: ${said}. Make room first`;
 }
 
-function causeOf(error: unknown): { readonly code: string | undefined; readonly message: string } {
-  let current = error;
+/** An error and what is behind it, as far as that says more. */
+function chainOf(error: unknown): unknown[] {
+  const chain = [error];
   for (let depth = 0; depth < 8; depth++) {
-    const { cause, code } = Object(current) as { cause?: unknown; code?: unknown };
+    const { cause, code } = Object(chain.at(-1)) as { cause?: unknown; code?: unknown };
     // What is behind a redirect to nowhere says less than the redirect.
     if (cause === undefined || cause === null || code === REDIRECT) break;
-    current = cause;
+    chain.push(cause);
   }
+  return chain;
+}
+
+function causeOf(error: unknown): { readonly code: string | undefined; readonly message: string } {
+  const current = chainOf(error).at(-1);
   const { code, message } = Object(current) as { code?: unknown; message?: unknown };
   const text = typeof message === "string" && message !== "" ? message : String(current);
   return { code: typeof code === "string" ? code : undefined, message: text.slice(0, 300) };

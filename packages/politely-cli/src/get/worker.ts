@@ -88,6 +88,7 @@ export class Worker {
     const robots = new RobotsTries({
       repeats: this.#repeats,
       again: (url, trouble) => this.#robotsAgain(url, trouble),
+      broken: (error) => this.#fail(error),
     });
     const isHolding = (url: string, status: number, headers: IncomingHttpHeaders): boolean =>
       this.#isHolding(url, status, headers);

@@ -1,5 +1,4 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { expect, it } from "vitest";
 import { machineFailure } from "../../src/get/verdict.js";
 import { startGet } from "./child.js";
@@ -10,7 +9,7 @@ const PRLIMIT = "/usr/bin/prlimit";
 const COUNT = 4;
 
 // Small bodies are written by a thread, large ones while they arrive.
-it.runIf(existsSync(PRLIMIT)).each([4_000, 400_000])(
+it.each([4_000, 400_000])(
   "stops when too many files are open for a body of %i bytes, says what to do, and goes on once fewer are",
   async (bytes) => {
     using place = new Place();
@@ -37,6 +36,30 @@ it.runIf(existsSync(PRLIMIT)).each([4_000, 400_000])(
     expect(place.index("politely-out").filter(({ outcome }) => outcome === "fetched")).toHaveLength(COUNT);
   },
 );
+
+it("stops when too many files are open to ask for a robots.txt, and leaves its URLs", async () => {
+  using place = new Place();
+  let pid: number | undefined;
+  await using other = await startSite();
+  await using site = await startSite({
+    answer(request, response) {
+      // The next site can only be asked over a connection of its own.
+      if (pid !== undefined && request.url !== "/robots.txt")
+        execFileSync(PRLIMIT, ["--pid", String(pid), "--nofile=3:"]);
+      response.writeHead(404).end();
+      return true;
+    },
+  });
+  place.file("list.txt", [...pages(site, 1), ...pages(other, 2)].join("\n"));
+  const { child, ended } = startGet(place.path, ["list.txt", "--concurrency", "1", "--retry", "0"]);
+  pid = child.pid;
+  const { code, stderr } = await ended;
+  expect(stderr).toMatch(
+    /^politely: too many files are open: .*EMFILE.* left; run the same command again to go on\.\n$/,
+  );
+  expect(code).toBe(1);
+  expect(place.index("politely-out").filter(({ url }) => String(url).startsWith(other.origin))).toEqual([]);
+});
 
 it.each(["open", "connect", "scandir"])("knows that too many files are open from what %s says", (syscall) => {
   const error = Object.assign(new Error(`EMFILE: too many open files, ${syscall}`), { code: "EMFILE", syscall });

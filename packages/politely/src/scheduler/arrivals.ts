@@ -147,8 +147,9 @@ function capture(resolve: (permit: Permit) => void, reject: (reason: unknown) =>
 }
 
 function termsOf(options: AcquireOptions | undefined, deadlineUs: number): Terms | undefined {
-  const isPlain = options?.cost === undefined && deadlineUs === Number.POSITIVE_INFINITY;
-  return isPlain ? undefined : new Terms(deadlineUs, options?.cost, options?.maxWait !== undefined);
+  const isOwnDeadline = options?.maxWait !== undefined;
+  const isPlain = options?.cost === undefined && !isOwnDeadline && deadlineUs === Number.POSITIVE_INFINITY;
+  return isPlain ? undefined : new Terms(deadlineUs, options?.cost, isOwnDeadline);
 }
 
 const KNOWN_OPTIONS = ["signal", "maxWait", "priority", "cost"];

@@ -56,7 +56,7 @@ const PLACES = {
  * Counts what happened, per row while statistics are kept there, else in the folded counts.
  *
  * Never decides anything. How many asked, and how many were released, is not counted but follows from the rest and from who
- * waits and is in flight, which saves an eighth of a row and of the work of a grant.
+ * waits and is in flight, which saves room in every row and work at every grant.
  */
 export class Books {
   /** Hosts no longer kept, added up. */
@@ -67,7 +67,9 @@ export class Books {
   /** Permits that were never released, of the few rows that have had any. */
   readonly #lapsed = new Map<number, number>();
 
-  constructor(readonly slab: Slab) {}
+  constructor(readonly slab: Slab) {
+    slab.onRelease = (slot) => this.#forget(slot);
+  }
 
   /** Granted without a wait, at a row whose words are at hand. */
   grantedAtOnce(words: Float64Array, word: number, nowUs: number): void {
@@ -145,8 +147,8 @@ export class Books {
     return this.#lastUs.get(slot) ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** Forgets what is kept beside a row, which goes. */
-  forget(slot: number): void {
+  /** Forgets what is kept beside a row. */
+  #forget(slot: number): void {
     this.#lastUs.delete(slot);
     this.#lapsed.delete(slot);
   }
@@ -164,7 +166,7 @@ export class Books {
   clear(slot: number, open: number, nowUs: number): void {
     const at = this.#at(slot);
     if (at < 0) return;
-    this.forget(slot);
+    this.#forget(slot);
     const { words, halves } = this.slab.chunkOf(slot);
     halves[2 * at + DELAYED] = 0;
     words.fill(0, at, at + WORDS);

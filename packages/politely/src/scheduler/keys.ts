@@ -28,6 +28,8 @@ const SWEEP_PER_KEY = 4;
 /** A whole sweep because the table is full happens at most this often. */
 const FULL_SWEEP_EVERY_US = 1_000_000;
 
+/** A `Map` has room for 2^24 keys, those that went included until it is tidied, which it is when they are half of it. With more hosts than this it could be full. */
+const HOSTS_MOST = 8_388_608;
 /** A table of hosts below this fits into the caches of a processor. Seven eighths of a power of two, which the capacity of a `Map` is. */
 const FIRST_CROWDED = 57_344;
 
@@ -54,6 +56,7 @@ export class Keys {
   #scopeCursor: Iterator<[string, number]> | undefined;
   #fullSweepUs = Number.NEGATIVE_INFINITY;
   #grants = 0;
+  readonly #maxHosts: number;
   /** So many hosts fill seven eighths of their table. */
   #crowdedAt: number;
 
@@ -62,6 +65,7 @@ export class Keys {
     readonly books: Books,
     readonly options: KeysOptions,
   ) {
+    this.#maxHosts = Math.min(options.maxKeys, HOSTS_MOST);
     this.#crowdedAt = options.keepStats > 0 ? FIRST_CROWDED : Number.POSITIVE_INFINITY;
   }
 
@@ -75,7 +79,7 @@ export class Keys {
     // While the shared row owes time, so may this host: it stays there.
     const shared = this.scopes.get(rule.enabled ? OVERFLOW_KEY : FREE_ROW);
     if (shared !== undefined && !this.#owesNothing(shared, nowUs)) return undefined;
-    if (this.hosts.size >= this.options.maxKeys && !this.#makeRoom(nowUs)) return undefined;
+    if (this.hosts.size >= this.#maxHosts && !this.#makeRoom(nowUs)) return undefined;
     const slot = this.#create(rule);
     this.hosts.set(key, slot);
     if (this.hosts.size >= this.#crowdedAt) this.#widen();
@@ -193,7 +197,6 @@ export class Keys {
 
   #drop(key: string, slot: number, isFolded: boolean): void {
     if (isFolded) this.books.fold(slot);
-    this.books.forget(slot);
     this.#idle.delete(slot);
     this.hosts.delete(key);
     // A quarter full, a Map becomes half as large.
@@ -218,7 +221,7 @@ export class Keys {
     if (nowUs < this.#fullSweepUs) return false;
     this.#fullSweepUs = nowUs + FULL_SWEEP_EVERY_US;
     this.sweepAll(nowUs);
-    return this.hosts.size < this.options.maxKeys || this.#foldOldest();
+    return this.hosts.size < this.#maxHosts || this.#foldOldest();
   }
 
   #create(rule: Rule): number {
@@ -248,7 +251,6 @@ export class Keys {
       }
       if (isHosts) this.books.fold(slot);
       this.scopes.delete(name);
-      this.books.forget(slot);
       this.ledger.forget(slot);
       this.ledger.slab.release(slot);
       if (isHosts) this.options.onDrop(name === FREE_ROW ? FREE_HOSTS : name, true);

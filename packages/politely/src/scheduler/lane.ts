@@ -35,6 +35,7 @@ export class Waiter implements InLine, Watched {
   /** Undefined once it no longer waits. */
   level: Level | undefined;
   watch: SignalWatch | undefined;
+  watchPlace: number;
 
   constructor(
     readonly askedUs: number,
@@ -50,6 +51,7 @@ export class Waiter implements InLine, Watched {
     this.place = -1;
     this.level = undefined;
     this.watch = undefined;
+    this.watchPlace = -1;
   }
 
   get lane(): Lane | undefined {

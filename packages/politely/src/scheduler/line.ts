@@ -10,13 +10,12 @@ const PLACES_EACH = 4;
 /**
  * A queue that anybody may leave from the middle at no cost to the others.
  *
- * Places are numbers that only grow. Those who leave make a gap; gaps are skipped when they come to the front, and
+ * Those who leave make a gap; gaps are skipped when they come to the front, and
  * closed when they are three times as many as those who stand.
  */
 export class Line<Item extends InLine> {
   #items: (Item | undefined)[] = [];
-  /** The place of `#items[0]`, and how many of the items are gone from the front. */
-  #from = 0;
+  /** How many are gone from the front. */
   #gone = 0;
   count = 0;
 
@@ -25,7 +24,7 @@ export class Line<Item extends InLine> {
   }
 
   push(item: Item): void {
-    item.place = this.#from + this.#items.length;
+    item.place = this.#items.length;
     // A list that grows from nothing makes room for many at once, and most lines have one.
     if (this.#items.length === 0) this.#items = [item];
     else this.#items.push(item);
@@ -34,7 +33,7 @@ export class Line<Item extends InLine> {
 
   /** Takes an item out, which must be in this line. */
   remove(item: Item): void {
-    const index = item.place - this.#from;
+    const index = item.place;
     item.place = -1;
     this.#items[index] = undefined;
     this.count -= 1;
@@ -63,7 +62,6 @@ export class Line<Item extends InLine> {
       count += 1;
     }
     items.length = count;
-    this.#from = 0;
     this.#gone = 0;
   }
 }

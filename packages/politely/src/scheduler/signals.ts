@@ -1,27 +1,30 @@
-/** Who waits with an abort signal. Nobody is watched twice. */
+/** Who waits with an abort signal. */
 export interface Watched {
   /** Undefined without a signal, and once it no longer matters. */
   watch: SignalWatch | undefined;
+  /** In the list of those who share it. */
+  watchPlace: number;
 }
 
 /** Those who wait with one abort signal, in order of arrival. */
 export interface SignalWatch {
   readonly signal: AbortSignal;
   readonly listener: () => void;
-  /** With those who have left since it was tidied last; they have another `watch`, or none. */
-  list: Watched[];
+  /** With gaps where somebody has left. */
+  readonly list: (Watched | undefined)[];
   count: number;
+  /** Everybody is being told: the list stays as it is. */
+  isTelling: boolean;
 }
 
-/** So many at least are worth tidying up, and so many for each who still waits. */
+/** So many places at least are worth tidying up, and so many for each who still waits. */
 const TIDY_FROM = 64;
-const LISTED_EACH = 4;
+const PLACES_EACH = 4;
 
 /**
  * Watches abort signals with one listener each, however many waiters share one.
  *
- * A signal's listener is removed with its last waiter, so that nothing is left behind. Who leaves before costs nothing but a place in a list, which is at most four times as long as those
- * who wait.
+ * A signal's listener is removed with its last waiter, so that nothing is left behind. Who leaves before leaves a gap in a list of at most 64 places, or four for each who waits.
  */
 export class Signals<Waiting extends Watched> {
   /** Weak, so that no table that was left keeps waiters from being collected young. */
@@ -37,12 +40,12 @@ export class Signals<Waiting extends Watched> {
     let watch = this.#watches.get(signal);
     if (watch === undefined) {
       const listener = (): void => this.#abort(signal);
-      watch = { signal, listener, list: [], count: 0 };
+      watch = { signal, listener, list: [], count: 0, isTelling: false };
       this.#watches.set(signal, watch);
       signal.addEventListener("abort", listener);
     }
     waiting.watch = watch;
-    watch.list.push(waiting);
+    waiting.watchPlace = watch.list.push(waiting) - 1;
     watch.count += 1;
   }
 
@@ -50,21 +53,22 @@ export class Signals<Waiting extends Watched> {
     const { watch } = waiting;
     if (watch === undefined) return;
     waiting.watch = undefined;
+    if (watch.isTelling) return;
+    watch.list[waiting.watchPlace] = undefined;
     watch.count -= 1;
     if (watch.count === 0) this.#forget(watch);
-    else if (watch.list.length >= TIDY_FROM && watch.count * LISTED_EACH < watch.list.length) {
-      watch.list = watch.list.filter((each) => each.watch === watch);
-    }
+    else if (watch.list.length >= TIDY_FROM && watch.count * PLACES_EACH < watch.list.length) tidy(watch);
   }
 
   #abort(signal: AbortSignal): void {
     const watch = this.#watches.get(signal);
     if (watch === undefined) return;
     this.#forget(watch);
+    watch.isTelling = true;
     const { reason } = signal as { readonly reason: unknown };
-    // The list as it is now: whoever is told may make others leave, and come again.
-    for (const waiting of watch.list as Waiting[]) {
-      if (waiting.watch !== watch) continue;
+    for (const waiting of watch.list as (Waiting | undefined)[]) {
+      // Whoever is told may have made others leave.
+      if (waiting?.watch !== watch) continue;
       waiting.watch = undefined;
       this.onAbort(waiting, reason);
     }
@@ -73,7 +77,18 @@ export class Signals<Waiting extends Watched> {
 
   #forget(watch: SignalWatch): void {
     watch.signal.removeEventListener("abort", watch.listener);
-    // An aborted signal is off the map already, and another watch of it may have come since.
-    if (this.#watches.get(watch.signal) === watch) this.#watches.delete(watch.signal);
+    this.#watches.delete(watch.signal);
   }
+}
+
+/** Closes the gaps, in place. */
+function tidy({ list }: SignalWatch): void {
+  let count = 0;
+  for (const waiting of list) {
+    if (waiting === undefined) continue;
+    list[count] = waiting;
+    waiting.watchPlace = count;
+    count += 1;
+  }
+  list.length = count;
 }

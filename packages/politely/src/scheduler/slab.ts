@@ -106,6 +106,8 @@ export class Slab {
   /** Chunks that may have room; checked when used. */
   readonly #roomy: number[] = [];
   #live = 0;
+  /** A row is given back, and may be another's from now on. */
+  onRelease: (slot: number) => void = () => undefined;
   /** The layout's two numbers that every decision needs, kept at hand. */
   stride: number;
   statsAt: number;
@@ -171,6 +173,7 @@ export class Slab {
 
   /** Gives the row back; a chunk whose last row goes gives its memory back. */
   release(slot: number): void {
+    this.onRelease(slot);
     const index = slot >>> CHUNK_BITS;
     const chunk = this.chunks[index];
     const row = slot & CHUNK_MASK;

@@ -42,6 +42,15 @@ describe("the books of a host", () => {
     expect(each.read(other)).toEqual({ ...noCounts(), refused: 1 });
   });
 
+  it("of a row that is given back are not those of the next host there", () => {
+    const { books: each, slab, one } = books(true);
+    each.count(one, "lapsed", 5);
+    each.keepLast(one, 700);
+    slab.release(one);
+    expect(slab.allocate()).toBe(one);
+    expect([each.read(one), each.lastUs(one)]).toEqual([noCounts(), Number.NEGATIVE_INFINITY]);
+  });
+
   it("are read as a copy", () => {
     const { books: each, one } = books(true);
     const before = each.read(one);

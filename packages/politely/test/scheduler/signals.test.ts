@@ -24,7 +24,7 @@ function counted() {
 }
 
 function someWaiting(count: number): Watched[] {
-  return Array.from({ length: count }, () => ({ watch: undefined }));
+  return Array.from({ length: count }, () => ({ watch: undefined, watchPlace: -1 }));
 }
 
 describe("signals", () => {
@@ -129,5 +129,20 @@ describe("signals", () => {
       signals.unwatch(waiting);
     }
     expect([added.mock.calls.length, removed.mock.calls.length]).toEqual([10_000, 10_000]);
+  });
+
+  it("keep nobody who has left, and a list of at most 64 places or four for each who waits", () => {
+    const { signals } = watched();
+    const { signal } = counted();
+    const stuck = someWaiting(3);
+    for (const waiting of stuck) signals.watch(signal, waiting);
+    const [{ watch }] = stuck;
+    for (const waiting of someWaiting(10_000)) {
+      signals.watch(signal, waiting);
+      signals.unwatch(waiting);
+      expect(watch?.list.filter(Boolean).length).toBe(3);
+      expect(watch?.list.length).toBeLessThanOrEqual(64);
+    }
+    expect(watch?.list.filter(Boolean)).toEqual(stuck);
   });
 });

@@ -102,6 +102,18 @@ describe("configure", () => {
     expect(limiter.stats().cooldownMs).toBe(60_000);
   });
 
+  it.each([undefined, new AbortController().signal])(
+    "leaves a wait without end that the caller asked for as it is",
+    async (signal) => {
+      const { clock, limiter } = keyRig({ minDelay: "10s" });
+      await limiter.acquire();
+      const waiting = track(limiter.acquire({ maxWait: Number.POSITIVE_INFINITY, ...(signal && { signal }) }));
+      limiter.configure({ minDelay: "10s", maxWait: "1s" });
+      await clock.advance(10_000);
+      expect(waiting.state).toBe("done");
+    },
+  );
+
   it("refuses those whose deadline has become impossible, at once", async () => {
     const { clock, limiter } = keyRig({ minDelay: "1s" });
     await limiter.acquire();
