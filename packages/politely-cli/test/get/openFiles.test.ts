@@ -39,20 +39,20 @@ it.each([4_000, 400_000])(
 
 it("stops when too many files are open to ask for a robots.txt, and leaves its URLs", async () => {
   using place = new Place();
-  let pid: number | undefined;
+  const running = { pid: 0 };
   await using other = await startSite();
   await using site = await startSite({
     answer(request, response) {
       // The next site can only be asked over a connection of its own.
-      if (pid !== undefined && request.url !== "/robots.txt")
-        execFileSync(PRLIMIT, ["--pid", String(pid), "--nofile=3:"]);
+      if (running.pid > 0 && request.url !== "/robots.txt")
+        execFileSync(PRLIMIT, ["--pid", String(running.pid), "--nofile=3:"]);
       response.writeHead(404).end();
       return true;
     },
   });
   place.file("list.txt", [...pages(site, 1), ...pages(other, 2)].join("\n"));
   const { child, ended } = startGet(place.path, ["list.txt", "--concurrency", "1", "--retry", "0"]);
-  pid = child.pid;
+  running.pid = child.pid ?? 0;
   const { code, stderr } = await ended;
   expect(stderr).toMatch(
     /^politely: too many files are open: .*EMFILE.* left; run the same command again to go on\.\n$/,
