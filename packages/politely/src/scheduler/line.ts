@@ -38,7 +38,7 @@ export class Line<Item extends InLine> {
     this.#items[index] = undefined;
     this.count -= 1;
     if (index === this.#gone) this.#skipGaps();
-    if (this.#items.length >= TIDY_FROM && this.count * PLACES_EACH < this.#items.length) this.#tidy();
+    if (isGappy(this.#items.length, this.count)) this.#tidy();
   }
 
   /** Everybody in order, as a list that stays the same when they leave. */
@@ -50,18 +50,29 @@ export class Line<Item extends InLine> {
     while (this.#gone < this.#items.length && this.#items[this.#gone] === undefined) this.#gone += 1;
   }
 
-  /** In place: a list of thousands is expensive to copy. */
   #tidy(): void {
-    const items = this.#items;
-    let count = 0;
-    for (let index = this.#gone; index < items.length; index++) {
-      const item = items[index];
-      if (item === undefined) continue;
-      items[count] = item;
-      item.place = count;
-      count += 1;
-    }
-    items.length = count;
+    closeGaps(this.#items, setPlace);
     this.#gone = 0;
   }
+}
+
+function setPlace(item: InLine, place: number): void {
+  item.place = place;
+}
+
+/** Whether a list of so many places has more gaps than are worth keeping. */
+export function isGappy(places: number, standing: number): boolean {
+  return places >= TIDY_FROM && standing * PLACES_EACH < places;
+}
+
+/** Closes the gaps of a list and tells everybody the new place. In place: a list of thousands is expensive to copy. */
+export function closeGaps<Item>(list: (Item | undefined)[], setPlace: (item: Item, place: number) => void): void {
+  let count = 0;
+  for (const item of list) {
+    if (item === undefined) continue;
+    list[count] = item;
+    setPlace(item, count);
+    count += 1;
+  }
+  list.length = count;
 }

@@ -46,8 +46,7 @@ export class PlainStarts {
 
   /** Rows, rules or listeners are others now. */
   forget(): void {
-    this.#hotKey = "";
-    this.#hotSlot = -1;
+    this.forgetKey();
     this.#number = -1;
     this.#profile = undefined;
   }

@@ -1,3 +1,5 @@
+import { closeGaps, isGappy } from "./line.js";
+
 /** Who waits with an abort signal. */
 export interface Watched {
   /** Undefined without a signal, and once it no longer matters. */
@@ -16,10 +18,6 @@ export interface SignalWatch {
   /** Everybody is being told: the list stays as it is. */
   isTelling: boolean;
 }
-
-/** So many places at least are worth tidying up, and so many for each who still waits. */
-const TIDY_FROM = 64;
-const PLACES_EACH = 4;
 
 /**
  * Watches abort signals with one listener each, however many waiters share one.
@@ -57,7 +55,7 @@ export class Signals<Waiting extends Watched> {
     watch.list[waiting.watchPlace] = undefined;
     watch.count -= 1;
     if (watch.count === 0) this.#forget(watch);
-    else if (watch.list.length >= TIDY_FROM && watch.count * PLACES_EACH < watch.list.length) tidy(watch);
+    else if (isGappy(watch.list.length, watch.count)) closeGaps(watch.list, setPlace);
   }
 
   #abort(signal: AbortSignal): void {
@@ -81,14 +79,6 @@ export class Signals<Waiting extends Watched> {
   }
 }
 
-/** Closes the gaps, in place. */
-function tidy({ list }: SignalWatch): void {
-  let count = 0;
-  for (const waiting of list) {
-    if (waiting === undefined) continue;
-    list[count] = waiting;
-    waiting.watchPlace = count;
-    count += 1;
-  }
-  list.length = count;
+function setPlace(waiting: Watched, place: number): void {
+  waiting.watchPlace = place;
 }
