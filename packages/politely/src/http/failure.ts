@@ -41,7 +41,7 @@ const UNDECODABLE_CODE = /^(?:Z_|ERR__ERROR|ERR_BROTLI|ZSTD_)/;
 
 /** What the platform says of arguments that it does not take. Words that an answer can also be the reason of are not among them. */
 const ARGUMENT_WORDS =
-  /^Request(?: constructor|Init):|valid HTTP method|HTTP method is unsupported|Request (?:with GET\/HEAD method )?cannot have (?:a )?body|cannot be constructed from a URL|invalid header (?:name|value)|'Request': member/;
+  /^Request(?: constructor|Init):|is not an accepted type|valid HTTP method|HTTP method is unsupported|Request (?:with GET\/HEAD method )?cannot have (?:a )?body|cannot be constructed from a URL|invalid header (?:name|value)|'Request': member/;
 
 /** Node's fetch has no code for these. The request never left. */
 const UNSENT_WORDS: ReadonlySet<unknown> = new Set([

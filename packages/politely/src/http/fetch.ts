@@ -3,10 +3,14 @@ import { checkNames } from "../scheduler/knownNames.js";
 import type { FetchOptions, PoliteRequestInit } from "../types.js";
 import type { Exchange } from "./exchange.js";
 import { Flight } from "./flight.js";
-import { HeldResponses, letGo, type ResponseFacts } from "./heldResponse.js";
+import { HeldResponses, letGo } from "./heldResponse.js";
 import { isAbsent, Journey, type Step } from "./journey.js";
 import { isRedirect, MAX_REDIRECTS, networkError, shownLocation } from "./redirect.js";
+import { type ResponseFacts, sayOf } from "./responseCopy.js";
 import { withMaxWait } from "./retrier.js";
+import type { Tap } from "./tap/tap.js";
+import { type TapDispatcher, tapFor } from "./tap/tapDispatcher.js";
+import { tapped } from "./tap/tappedResponse.js";
 import { startTimeout, timeoutMsOf } from "./timeout.js";
 
 /** Sends one request; the global `fetch` fits. */
@@ -16,6 +20,8 @@ export type Send = (input: string | URL | Request, init?: RequestInit) => Promis
 export interface FetchParts {
   readonly exchange: Exchange;
   readonly send: Send;
+  /** `send` is the platform's own `fetch`, so that what arrives may be seen before it. Default false. */
+  readonly isPlatform?: boolean;
   /** The policy's `retry` does not apply, since the client has retries of its own. Default false. */
   readonly isOnce?: boolean;
 }
@@ -84,10 +90,11 @@ export class PoliteFetch {
       const timeout = timeoutMs === undefined ? undefined : startTimeout(exchange.pacer.clock, timeoutMs, signal);
       if (timeout !== undefined) flight.onEnd = () => timeout.stop();
       const follows = journey.redirect === "follow" && (this.#hidesRedirects || journey.hasIntegrity);
+      const tapping = this.#tapFor(journey);
       let isAnswered = false;
       try {
         const response = await exchange.sendOwn(step.url, flight, () =>
-          journey.send(this.parts.send, step, timeout?.signal ?? signal, follows),
+          journey.send(this.parts.send, step, { signal: timeout?.signal ?? signal, follows, dispatcher: tapping }),
         );
         isAnswered = true;
         checkResponse(response);
@@ -98,7 +105,7 @@ export class PoliteFetch {
           continue;
         }
         const location = journey.redirect === "follow" && isRedirect(status) ? (headers.get("location") ?? null) : null;
-        if (location === null) return this.#land(response, flight, factsOf(step, response));
+        if (location === null) return this.#land(response, flight, factsOf(step, response), tapping?.tap);
         flight.finished(status, headers);
         discard(response);
         if (redirects >= MAX_REDIRECTS) {
@@ -116,13 +123,26 @@ export class PoliteFetch {
     }
   }
 
+  /** What shows the answer to a step as it arrives, where it can be seen. What must match a hash is read by the platform first. */
+  #tapFor(journey: Journey): TapDispatcher | undefined {
+    const isShown = this.parts.isPlatform === true && !journey.hidesDispatcher && !journey.hasIntegrity;
+    return isShown ? tapFor(journey.dispatcher) : undefined;
+  }
+
   /** The answer that the caller gets. Its place is kept until the body is there, where that can be seen. */
-  #land(response: Response, flight: Flight, facts: ResponseFacts): Response {
-    const { status, headers } = response;
+  #land(response: Response, flight: Flight, facts: ResponseFacts, tap: Tap | undefined): Response {
+    const { status, body } = response;
+    const headers = tap?.headers ?? response.headers;
     const canHold = isWatchable(response);
-    if (!canHold || isAbsent(response.body)) flight.finished(status, headers);
+    if (!canHold || isAbsent(body) || tap?.isWhole === true) flight.finished(status, headers);
     else flight.answered(status, headers);
-    return canHold ? this.#held.hold(response, flight, facts) : response;
+    if (!canHold) return response;
+    if (tap?.headers === undefined) return this.#held.hold(response, flight, facts);
+    tap.watch(flight);
+    if (facts !== NO_FACTS) sayOf(response, facts);
+    if (!isAbsent(body)) return tapped(response, tap, body);
+    tap.pass();
+    return response;
   }
 
   /**

@@ -1,17 +1,12 @@
 import type { Clock } from "../types.js";
 import type { Flight } from "./flight.js";
 import { type BodyListener, readAhead } from "./readAhead.js";
-import { bareResponse, responseWith, sayTheSame } from "./responseCopy.js";
+import { bareResponse, type ResponseFacts, responseWith, sayTheSame } from "./responseCopy.js";
+import { tapOf } from "./tap/tappedResponse.js";
 
 /** The ways to read a whole body. */
 const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as const;
 type Reader = (typeof READERS)[number];
-
-/** What a response is told to say of itself instead of what its last hop says. */
-export interface ResponseFacts {
-  readonly redirected?: boolean;
-  readonly type?: ResponseType;
-}
 
 /** The places that wait for one body: of each limiter that the request went through. Refers to nothing that could keep the body alive. */
 class Places implements BodyListener {
@@ -171,6 +166,7 @@ export class HeldResponses {
 
 /** Frees the place of a response that is kept, and reads ahead what it can of its body. */
 export function letGo(response: Response): void {
+  tapOf(response)?.letGo();
   readUnread(response);
   heldOf(response)?.places.letGo();
 }

@@ -14,6 +14,15 @@ export interface Step {
   readonly referral: Referral | undefined;
 }
 
+/** How a step is sent. */
+export interface Sending {
+  readonly signal: AbortSignal | undefined;
+  /** The platform follows redirects by itself. */
+  readonly follows: boolean;
+  /** Instead of the caller's. */
+  readonly dispatcher: unknown;
+}
+
 const USER_AGENT = "user-agent";
 const NOTHING: RequestInit = {};
 const HTTP = /^https?:$/;
@@ -120,6 +129,11 @@ export class Journey {
     return (this.#init as { readonly dispatcher?: unknown }).dispatcher;
   }
 
+  /** Whether nobody but the platform may know which dispatcher it goes through: a Request can have one that is not shown. */
+  get hidesDispatcher(): boolean {
+    return this.#request !== undefined;
+  }
+
   /** The User-Agent the caller has set; null when there is none. */
   ownAgent = (): string | null => this.#ownHeaders().get(USER_AGENT);
 
@@ -150,10 +164,12 @@ export class Journey {
     return send(this.#input, this.#init);
   }
 
-  /** Sends one step. With `follows` the platform follows redirects by itself. */
-  send(send: Send, { hop, referral }: Step, signal: AbortSignal | undefined, follows: boolean): Promise<Response> {
+  /** Sends one step. */
+  send(send: Send, { hop, referral }: Step, { signal, follows, dispatcher }: Sending): Promise<Response> {
     const redirect = this.redirect === "follow" && !follows ? "manual" : this.redirect;
-    const base: RequestInit = this.#init === NOTHING ? { redirect } : { ...this.#init, redirect };
+    const base: RequestInit & { dispatcher?: unknown } =
+      this.#init === NOTHING ? { redirect } : { ...this.#init, redirect };
+    if (dispatcher !== undefined) base.dispatcher = dispatcher;
     if (signal !== undefined) base.signal = signal;
     if (referral !== undefined) Object.assign(base, referral);
     if (hop !== undefined) return this.#sendHop(send, hop, base);

@@ -1,6 +1,12 @@
 /** What a response says of itself, beside its headers and its body. */
 const FACTS = ["url", "redirected", "type", "status", "statusText", "ok"] as const;
 
+/** What a response is told to say of itself instead of what its last hop says. */
+export interface ResponseFacts {
+  readonly redirected?: boolean;
+  readonly type?: ResponseType;
+}
+
 /** The ways to change headers. */
 const CHANGES = ["append", "delete", "set"] as const;
 
@@ -45,10 +51,16 @@ function areFixed(headers: Headers): boolean {
 
 /** Makes `copy` say of itself what `response` says, its headers aside, as far as it does not do so already. */
 export function sayTheSame(copy: Response, response: Response): void {
-  for (const name of FACTS) {
-    const value = response[name];
-    if (copy[name] !== value) Object.defineProperty(copy, name, { value, configurable: true });
-  }
+  for (const name of FACTS) if (copy[name] !== response[name]) say(copy, name, response[name]);
+}
+
+/** Makes a response say of itself what it is told. */
+export function sayOf(response: Response, facts: ResponseFacts): void {
+  for (const [name, value] of Object.entries(facts)) say(response, name, value);
+}
+
+function say(response: Response, name: string, value: unknown): void {
+  Object.defineProperty(response, name, { value, configurable: true });
 }
 
 function made(body: ReadableStream<Uint8Array>, like: Response, init: ResponseInit): Response {

@@ -1,6 +1,7 @@
 import type { Errand, Exchange } from "./exchange.js";
 import { causeOf } from "./failure.js";
 import type { Send } from "./fetch.js";
+import { joined } from "./joined.js";
 import { type Hop, isRedirect, nextHop, refuseCredentials } from "./redirect.js";
 import { maxRobotsBytes } from "./robots/octets.js";
 import type { RobotsFetchOutcome } from "./robots/robotsAction.js";
@@ -84,20 +85,10 @@ async function readSome(response: Response): Promise<Uint8Array> {
   // One byte beyond, so that the parser sees that there is more.
   while (bytes <= maxRobotsBytes) {
     const { done, value } = await reader.read();
-    if (done) return joined(chunks, bytes);
+    if (done) return joined(chunks);
     chunks.push(value);
     bytes += value.byteLength;
   }
   reader.cancel().catch(() => undefined);
-  return joined(chunks, bytes);
-}
-
-function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return whole;
+  return joined(chunks);
 }

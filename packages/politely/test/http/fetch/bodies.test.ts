@@ -148,12 +148,18 @@ describe("a place is kept until the body has arrived", () => {
   });
 
   it("two limiters, one behind the other, each keep a place and get it back", async () => {
-    await using site = await localSite(HERE, (_request, response) => response.end("hello"));
+    let finish = (): void => undefined;
+    await using site = await localSite(HERE, (_request, response, index) => {
+      response.write("hel");
+      finish = () => response.end("lo");
+      if (index === 3) finish();
+    });
     const inner = polite(1);
     const outer = limit({ concurrency: 1 }, { fetch: (input, init) => inner.fetch(input, init) });
     for (let index = 0; index < 3; index++) {
       const response = await outer.fetch(site.origin);
       expect([outer.stats().inFlight, inFlight(inner)]).toEqual([1, 1]);
+      finish();
       expect(await (index === 1 ? response.clone() : response).text()).toBe("hello");
       expect([outer.stats().inFlight, inFlight(inner)]).toEqual([0, 0]);
     }

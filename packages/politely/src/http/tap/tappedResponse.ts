@@ -1,0 +1,117 @@
+import { joined } from "../joined.js";
+import { sayTheSame } from "../responseCopy.js";
+import type { Tap } from "./tap.js";
+
+/** The ways to read a whole body that need not go through its stream. */
+const READERS = {
+  text: textOf,
+  json: (chunks: readonly Uint8Array[]): unknown => JSON.parse(textOf(chunks)),
+  arrayBuffer: (chunks: readonly Uint8Array[]): ArrayBuffer => joined(chunks).buffer,
+  bytes: joined,
+} as const;
+type Reader = keyof typeof READERS;
+
+/** What is known of a response whose body comes through a tap. */
+interface Tapped {
+  readonly tap: Tap;
+  /** The stream that the platform has for it, if nobody has asked for a copy. */
+  readonly stream: ReadableStream<Uint8Array>;
+  isTaken: boolean;
+}
+
+/** Where a response keeps what is known of it. */
+const TAPPED = Symbol("politely.tapped");
+const utf8 = new TextDecoder();
+
+/** For each class of responses, a prototype whose bodies can be taken. */
+const prototypes = new WeakMap<object, object>();
+
+/** The same response: what reads its body as a whole takes it from `tap`. */
+export function tapped(response: Response, tap: Tap, stream: ReadableStream<Uint8Array>): Response {
+  (response as { [TAPPED]?: Tapped })[TAPPED] = { tap, stream, isTaken: false };
+  const base: object = Object.getPrototypeOf(response) as object;
+  let prototype = prototypes.get(base);
+  if (prototype === undefined) {
+    prototype = tappedPrototype(base as Response);
+    prototypes.set(base, prototype);
+  }
+  return Object.setPrototypeOf(response, prototype) as Response;
+}
+
+/** The tap of a response that has one. */
+export function tapOf(response: Response): Tap | undefined {
+  return tappedOf(response)?.tap;
+}
+
+/** Undefined also for what is no response: a method that is called without one. */
+function tappedOf(response: Response): Tapped | undefined {
+  return (response as { readonly [TAPPED]?: Tapped } | undefined)?.[TAPPED];
+}
+
+/** A prototype between a response and its class, with other ways to read. */
+function tappedPrototype(base: Response): object {
+  const properties: PropertyDescriptorMap = {
+    bodyUsed: {
+      get(this: Response): boolean {
+        return tappedOf(this)?.isTaken === true || own(base, this, "bodyUsed");
+      },
+    },
+    clone: {
+      writable: true,
+      value: function clone(this: Response): Response {
+        const copy = base.clone.call(this);
+        sayTheSame(copy, this);
+        // So that its copies say the same, too.
+        return Object.setPrototypeOf(copy, Object.getPrototypeOf(this) as object) as Response;
+      },
+    },
+  };
+  for (const name of Object.keys(READERS) as Reader[]) {
+    if (name in base) properties[name] = { writable: true, value: takingReader(base, name) };
+  }
+  for (const property of Object.values(properties)) {
+    property.configurable = true;
+    property.enumerable = true;
+  }
+  return Object.create(base, properties) as object;
+}
+
+/** What the response's own class says. */
+function own<Name extends keyof Response>(base: Response, response: Response, name: Name): Response[Name] {
+  return Reflect.get(base, name, response);
+}
+
+function takingReader(base: Response, name: Reader) {
+  const read = base[name] as () => Promise<unknown>;
+  const convert: (chunks: readonly Uint8Array[]) => unknown = READERS[name];
+  return function takeWhole(this: Response): Promise<unknown> {
+    const known = tappedOf(this);
+    if (known === undefined || !canTake(known, own(base, this, "body"))) return read.call(this);
+    const { tap, stream } = known;
+    known.isTaken = true;
+    // Nobody else gets it, and whoever tries hears from the platform why.
+    const reader = stream.getReader();
+    return new Promise((resolve, reject) => {
+      tap.take((chunks) => {
+        if (chunks === undefined) {
+          reader.releaseLock();
+          resolve(read.call(this));
+          return;
+        }
+        try {
+          resolve(convert(chunks));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  };
+}
+
+function canTake({ tap, stream }: Tapped, body: unknown): boolean {
+  return tap.isHeld && body === stream && !stream.locked;
+}
+
+function textOf(chunks: readonly Uint8Array[]): string {
+  return utf8.decode(chunks.length === 1 ? chunks[0] : joined(chunks));
+}

@@ -1,0 +1,182 @@
+import type { ServerResponse } from "node:http";
+import { gzipSync } from "node:zlib";
+import fc from "fast-check";
+import { MockAgent } from "undici";
+import { describe, expect, it } from "vitest";
+import { politely } from "../../../src/index.js";
+import { seeded } from "../../laws/seeded.js";
+import { localSite } from "./localSite.js";
+
+const HERE = "127.0.0.2";
+/** Long enough for bytes to cross the loopback interface, and for all that follows from them. */
+const TURN_MS = 8;
+
+const STEPS = [
+  "text",
+  "json",
+  "arrayBuffer",
+  "bytes",
+  "blob",
+  "read stream",
+  "read one chunk",
+  "cancel",
+  "copy",
+  "copy past us",
+  "look",
+  "abort",
+  "finish",
+  "reset",
+] as const;
+type Step = (typeof STEPS)[number];
+
+/** None is so long that it matters how much of a body is let in before it is read. */
+const PIECES = {
+  page: Buffer.from("page"),
+  json: Buffer.from('{"a":1}'),
+  marked: Buffer.from("\uFEFFmarked"),
+  "half a letter": Buffer.from("é").subarray(0, 1),
+  "its other half": Buffer.from("é").subarray(1),
+  "no letters": Buffer.from([0xff, 0xfe, 0x00]),
+};
+type Piece = keyof typeof PIECES;
+
+interface Script {
+  /** Not none: what an abort means for an empty body depends, with Node's own, on whether its end came with its headers. */
+  readonly pieces: readonly Piece[];
+  readonly isCompressed: boolean;
+  /** The site has said all before the first step. */
+  readonly isEnded: boolean;
+  readonly steps: readonly Step[];
+}
+
+const scripts: fc.Arbitrary<Script> = fc.record({
+  pieces: fc.array(fc.constantFrom(...(Object.keys(PIECES) as Piece[])), { minLength: 1, maxLength: 3 }),
+  isCompressed: fc.boolean(),
+  isEnded: fc.boolean(),
+  steps: fc.array(fc.constantFrom(...STEPS), { minLength: 1, maxLength: 5 }),
+});
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, TURN_MS));
+}
+
+/** What came of something, so that it can be compared. */
+async function fateOf(what: () => unknown): Promise<unknown> {
+  try {
+    const value = await what();
+    if (value instanceof Blob) return ["blob", value.type, await value.text()];
+    if (value instanceof ArrayBuffer) return ["buffer", Buffer.from(value).toString("base64")];
+    if (ArrayBuffer.isView(value)) return [value.constructor.name, Buffer.from(value.buffer).toString("base64")];
+    return value instanceof Response ? "a response" : value;
+  } catch (error) {
+    const { name, message, cause } = error as Error & { cause?: { code?: string } };
+    return ["failed", name, message, cause?.code];
+  }
+}
+
+async function readStream(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body ?? []) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("base64");
+}
+
+/** Only whether there is one: its size is the platform's to choose. */
+async function readOne(response: Response): Promise<unknown> {
+  const reader = response.body?.getReader();
+  const chunk = await reader?.read();
+  reader?.releaseLock();
+  return chunk?.done;
+}
+
+/** Plays a script with a `fetch`, and tells what every step came to. */
+async function play(fetch: typeof globalThis.fetch, script: Script): Promise<unknown[]> {
+  let answer: ServerResponse | undefined;
+  await using site = await localSite(HERE, (_request, response) => {
+    answer = response;
+    const pieces = script.pieces.map((name) => PIECES[name]);
+    const body = script.isCompressed ? [gzipSync(Buffer.concat(pieces))] : pieces;
+    if (script.isCompressed) response.setHeader("content-encoding", "gzip");
+    response.flushHeaders();
+    for (const piece of body) response.write(piece);
+    if (script.isEnded) response.end();
+  });
+  const controller = new AbortController();
+  const response = await fetch(site.origin, { signal: controller.signal });
+  await turn();
+  const fates: Promise<unknown>[] = [];
+  const take = (step: Step): unknown => {
+    if (step === "finish") return void answer?.end();
+    if (step === "reset") return void answer?.destroy();
+    if (step === "abort") return controller.abort(new Error("enough"));
+    if (step === "look") return [response.bodyUsed, response.body?.locked];
+    if (step === "cancel") return response.body?.cancel();
+    if (step === "read stream") return readStream(response);
+    if (step === "read one chunk") return readOne(response);
+    if (step === "copy") return response.clone().text();
+    if (step === "copy past us") return Response.prototype.clone.call(response).text();
+    // Node 20 has no bytes() yet.
+    return step in response ? (response as unknown as Record<string, () => unknown>)[step]() : undefined;
+  };
+  for (const step of [...script.steps, "finish"] as const) {
+    fates.push(fateOf(() => take(step)));
+    await turn();
+  }
+  const isLate = new Promise((resolve) => setTimeout(resolve, 1_000, "never"));
+  const told = await Promise.all(fates.map((fate) => Promise.race([fate, isLate])));
+  const abortAt = script.steps.indexOf("abort");
+  // What Node has left to read after an abort depends on whether the end of a body came with its headers.
+  return abortAt < 0 ? told : told.slice(0, abortAt + 1);
+}
+
+describe("a response whose body comes through us", () => {
+  it("is read, copied, cancelled, aborted and broken as the platform's own is, and its place comes back", async () => {
+    // The first request of a process is not tapped: Node makes its dispatcher then.
+    await play(globalThis.fetch, { pieces: ["page"], isCompressed: false, isEnded: true, steps: ["text"] });
+    await fc.assert(
+      fc.asyncProperty(scripts, async (script) => {
+        const limiter = politely({ hosts: { [HERE]: { concurrency: 1 } } });
+        const [theirs, ours] = await Promise.all([play(globalThis.fetch, script), play(limiter.fetch, script)]);
+        expect(ours).toEqual(theirs);
+        expect(limiter.stats(HERE)).toMatchObject({ totalRequests: 1, inFlight: 0 });
+      }),
+      seeded(60),
+    );
+  });
+
+  it("cannot be read after an abort, although it had arrived", async () => {
+    await using site = await localSite(HERE, (_request, response) => response.end("page"));
+    const limiter = politely({ hosts: { [HERE]: { concurrency: 1 } } });
+    for (const read of ["text", "json", "arrayBuffer", "blob"] as const) {
+      const controller = new AbortController();
+      const response = await limiter.fetch(site.origin, { signal: controller.signal });
+      await turn();
+      controller.abort(new Error("enough"));
+      await expect(response[read]()).rejects.toThrow(/enough|abort/);
+    }
+    expect(limiter.stats(HERE)).toMatchObject({ totalRequests: 4, inFlight: 0 });
+  });
+
+  it("is whole, however much of it came before anybody wanted it", async () => {
+    const body = Buffer.from(Array.from({ length: 5_000_000 }, (_, index) => index % 251));
+    await using site = await localSite(HERE, (_request, response) => response.end(body));
+    const { fetch } = politely({ hosts: { [HERE]: { concurrency: 4 } } });
+    await (await fetch(site.origin)).arrayBuffer();
+    const [taken, streamed] = [await fetch(site.origin), await fetch(site.origin)];
+    // What is let in without a reader has come by now, and the rest waits.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(Buffer.compare(Buffer.from(await taken.arrayBuffer()), body)).toBe(0);
+    expect(Buffer.compare(Buffer.from(await readStream(streamed), "base64"), body)).toBe(0);
+  });
+
+  it("goes through the dispatcher that the caller names, also through one that only pretends", async () => {
+    const agent = new MockAgent();
+    agent.disableNetConnect();
+    const answers = agent.get("http://site.test");
+    const { fetch } = politely({ default: { concurrency: 1 } });
+    for (const sent of ["one", "two"]) {
+      answers.intercept({ path: "/", method: "POST", body: sent }).reply(200, `got ${sent}`);
+      const init = { method: "POST", body: sent, dispatcher: agent };
+      expect(await (await fetch("http://site.test/", init as RequestInit)).text()).toBe(`got ${sent}`);
+    }
+  });
+});
