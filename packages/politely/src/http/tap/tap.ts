@@ -1,6 +1,7 @@
 import type { HeadersLike } from "../../types.js";
 import { failureOf } from "../failure.js";
 import type { Flight } from "../flight.js";
+import { joined } from "../joined.js";
 import { READ_AHEAD_BYTES } from "../readAhead.js";
 
 /** Gets the bytes of a body in the pieces they came in; undefined when the body failed, which the platform can say more about. */
@@ -8,6 +9,12 @@ export type Taker = (chunks: readonly Uint8Array[] | undefined) => void;
 
 /** The chunks are `held` until somebody wants them; then they are `passed` to the platform's stream, or `taken` without it. */
 type Way = "held" | "passed" | "taken";
+
+/** So many chunks are given to the platform although it wants no more for now. */
+const MAX_AHEAD = 8_192;
+/** So many chunks are kept as they are, and any number of those that are larger. */
+const MAX_CHUNKS = 1_024;
+const SMALL_BYTES = 1_024;
 
 /**
  * Stands between a connection and the platform's `fetch` while an answer arrives, and ends its flight with the last byte.
@@ -22,6 +29,7 @@ export abstract class Tap {
   #way: Way = "held";
   #chunks: Uint8Array[] = [];
   #bytes = 0;
+  #ahead = 0;
   #isPaused = false;
   #end: "whole" | "failed" | undefined = undefined;
   #trailers: unknown = undefined;
@@ -86,11 +94,18 @@ export abstract class Tap {
   protected came(chunk: Uint8Array): boolean {
     this.#bytes += chunk.byteLength;
     const isAhead = this.#bytes < READ_AHEAD_BYTES;
-    if (this.#way === "passed") return this.hand(chunk) || isAhead;
-    this.#chunks.push(chunk);
+    if (this.#way === "passed") return this.hand(chunk) || (isAhead && ++this.#ahead < MAX_AHEAD);
+    this.#keep(chunk);
     if (isAhead || this.#way === "taken") return true;
     this.#isPaused = true;
     return false;
+  }
+
+  /** A chunk takes memory beside its bytes: many small ones are put together. */
+  #keep(chunk: Uint8Array): void {
+    const chunks = this.#chunks;
+    if (chunks.length >= MAX_CHUNKS && this.#bytes < chunks.length * SMALL_BYTES) this.#chunks = [joined(chunks), chunk];
+    else chunks.push(chunk);
   }
 
   /** The platform asks for bytes: somebody reads its stream. */

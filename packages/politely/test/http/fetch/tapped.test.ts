@@ -168,6 +168,21 @@ describe("a response whose body comes through us", () => {
     expect(Buffer.compare(Buffer.from(await readStream(streamed), "base64"), body)).toBe(0);
   });
 
+  it("is whole in however many pieces it comes", async () => {
+    const words = Array.from({ length: 5_000 }, (_, index) => `${index} `);
+    await using site = await localSite(HERE, (_request, response) => {
+      for (const word of words) response.write(word);
+      response.end();
+    });
+    const { fetch } = politely({ hosts: { [HERE]: { concurrency: 1 } } });
+    const taken = await fetch(site.origin);
+    expect(await taken.text()).toBe(words.join(""));
+    const streamed = await fetch(site.origin);
+    // All of it is kept by now.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(Buffer.from(await readStream(streamed), "base64").toString()).toBe(words.join(""));
+  });
+
   it("goes through the dispatcher that the caller names, also through one that only pretends", async () => {
     const agent = new MockAgent();
     agent.disableNetConnect();
