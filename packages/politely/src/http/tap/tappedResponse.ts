@@ -26,9 +26,11 @@ const utf8 = new TextDecoder();
 /** For each class of responses, a prototype whose bodies can be taken. */
 const prototypes = new WeakMap<object, object>();
 
-/** The same response: what reads its body as a whole takes it from `tap`. */
+/** The same response: what reads its body as a whole takes it from `tap`, if that has it. */
 export function tapped(response: Response, tap: Tap, stream: ReadableStream<Uint8Array>): Response {
   (response as { [TAPPED]?: Tapped })[TAPPED] = { tap, stream, isTaken: false };
+  // What it was told to say of itself, its copies have to say as well.
+  if (!tap.isHeld && !Object.hasOwn(response, "redirected")) return response;
   const base: object = Object.getPrototypeOf(response) as object;
   let prototype = prototypes.get(base);
   if (prototype === undefined) {

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
@@ -182,6 +183,27 @@ describe("a response whose body comes through us", () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(Buffer.from(await readStream(streamed), "base64").toString()).toBe(words.join(""));
   });
+
+  it.each([{ encoding: undefined }, { encoding: "gzip" }])(
+    "keeps no place from its repetition: %o",
+    async ({ encoding }) => {
+      // More than is let in without a reader, also when it is compressed.
+      const long = randomBytes(4_000_000);
+      await using site = await localSite(HERE, (_request, response, index) => {
+        if (encoding !== undefined) response.setHeader("content-encoding", encoding);
+        response.statusCode = index === 1 ? 503 : 200;
+        const body = index === 1 ? long : Buffer.from("page");
+        response.end(encoding === undefined ? body : gzipSync(body));
+      });
+      const limits = { concurrency: 1, backoff: "none" } as const;
+      const http = { retry: { attempts: 2, delay: "10ms" } } as const;
+      const { fetch } = politely({ hosts: { [HERE]: limits }, http });
+      for (const seen of [1, 3]) {
+        expect(await (await fetch(site.origin)).text()).toBe("page");
+        expect(site.seen).toHaveLength(seen);
+      }
+    },
+  );
 
   it("goes through the dispatcher that the caller names, also through one that only pretends", async () => {
     const agent = new MockAgent();
