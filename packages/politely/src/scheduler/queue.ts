@@ -9,6 +9,7 @@ import { OneTimer } from "./oneTimer.js";
 import type { QueueOwner } from "./queueOwner.js";
 import { LOOK_AGAIN_US, Reservations } from "./reservations.js";
 import { HAS_GATE } from "./slab.js";
+import { STAND_IN } from "./standIn.js";
 
 /** Starts granted in one go before other work gets its turn. */
 const GRANTS_PER_TURN = 4096;
@@ -40,6 +41,7 @@ export class Queue {
   /** Since when a key counts as ready that is looked at again: the instant of the decision under way, or minus Infinity until the next one. */
   #wokenUs = Number.NEGATIVE_INFINITY;
   readonly #reservations: Reservations;
+  readonly standIn = STAND_IN;
 
   constructor(
     readonly owner: QueueOwner,
