@@ -148,7 +148,8 @@ export class Engine {
     if (this.isPlain && options === undefined && typeof target === "string") {
       const slot = this.#plain.slotOf(target);
       const permit = slot < 0 ? null : this.#plain.decide(target, slot, true);
-      if (permit !== null && permit !== undefined) return Promise.resolve(permit);
+      // Asked by a field of it, V8 knows what it is when it makes the promise. Else it would have to look for a `then` there, a quarter of the whole call.
+      if (permit !== null && permit !== undefined && permit.place === slot) return Promise.resolve(permit);
     }
     try {
       const permit = this.arrivals.enter(target, options);
