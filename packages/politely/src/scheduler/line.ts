@@ -33,26 +33,18 @@ export class Line<Item extends InLine> {
 
   /** Takes an item out, which must be in this line. */
   remove(item: Item): void {
-    const index = item.place;
+    this.#items[item.place] = undefined;
     item.place = -1;
-    this.#items[index] = undefined;
     this.count -= 1;
-    if (index === this.#gone) this.#skipGaps();
-    if (isGappy(this.#items.length, this.count)) this.#tidy();
+    while (this.#gone < this.#items.length && this.#items[this.#gone] === undefined) this.#gone += 1;
+    if (!isGappy(this.#items.length, this.count)) return;
+    closeGaps(this.#items, setPlace);
+    this.#gone = 0;
   }
 
   /** Everybody in order, as a list that stays the same when they leave. */
   toArray(): Item[] {
     return this.#items.filter((item) => item !== undefined);
-  }
-
-  #skipGaps(): void {
-    while (this.#gone < this.#items.length && this.#items[this.#gone] === undefined) this.#gone += 1;
-  }
-
-  #tidy(): void {
-    closeGaps(this.#items, setPlace);
-    this.#gone = 0;
   }
 }
 
