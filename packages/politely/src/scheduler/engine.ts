@@ -17,13 +17,13 @@ import { Keys } from "./keys.js";
 import { costAt, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import { Ledger, type Taken } from "./ledger.js";
 import type { HeaderReader } from "./outcome.js";
-import { HeldPermit } from "./permit.js";
+import { EXEMPT_ONLY, HeldPermit } from "./permit.js";
 import { PlainStarts } from "./plainStarts.js";
 import { type Profiles, sharedProfileOf } from "./profile.js";
 import { Queue } from "./queue.js";
 import { Settling } from "./settling.js";
 import { Signals } from "./signals.js";
-import { HAS_COOLDOWN, HAS_GATE, IS_IDLE, type Slab } from "./slab.js";
+import { HAS_COOLDOWN, HAS_GATE, HAS_SLOWDOWN, IS_IDLE, type Slab } from "./slab.js";
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -225,12 +225,15 @@ export class Engine {
   }
 
   #take(spec: LaneSpec, cost: LaneCost, nowUs: number, waitedUs: number): HeldPermit {
-    const { slots, key } = spec;
+    const { slots, key, scopeNames: partNames } = spec;
     const first = this.ledger.take(slots[0], costAt(cost, 0), nowUs);
     if (slots.length === 1 && cost === ONE && first.hold === undefined && first.period < 0) {
-      const { unitsAfter, previousUs } = first;
-      const detail = { waitedUs, unitsAfter, previousUs, parts: undefined, partNames: spec.scopeNames };
-      return new HeldPermit(this.settling, key, slots[0], nowUs, detail);
+      const { slot, unitsAfter, previousUs } = first;
+      const { isSimple, gapUs } = this.ledger.profileOf(slot);
+      // Of a bucket alone the start before is not kept: no gap runs from it.
+      const isBucket = isSimple && gapUs === 0 && !this.slab.hasFlag(slot, HAS_SLOWDOWN) && partNames !== EXEMPT_ONLY;
+      const detail = isBucket ? unitsAfter : { unitsAfter, previousUs, parts: undefined, partNames };
+      return new HeldPermit(this.settling, key, slot, nowUs, detail, waitedUs);
     }
     const parts: Taken[] = [first];
     for (let index = 1; index < slots.length; index++) {
@@ -239,11 +242,11 @@ export class Engine {
     parts.forEach(({ hold }, index) => {
       if (hold === undefined) return;
       hold.isHost = index === 0;
-      hold.label = index === 0 ? key : spec.scopeNames[index];
+      hold.label = index === 0 ? key : partNames[index];
       hold.parts = parts;
     });
-    const detail = { waitedUs, unitsAfter: 0, previousUs: undefined, parts, partNames: spec.scopeNames };
-    return new HeldPermit(this.settling, key, slots[0], nowUs, detail);
+    const detail = { unitsAfter: 0, previousUs: undefined, parts, partNames };
+    return new HeldPermit(this.settling, key, slots[0], nowUs, detail, waitedUs);
   }
 
   #holdLapsed(hold: Hold, nowUs: number): void {

@@ -20,7 +20,6 @@ export const EXEMPT_ONLY: readonly string[] = ["host"];
 
 /** What a permit remembers beyond the least. */
 export interface PermitDetail {
-  readonly waitedUs: number;
   readonly unitsAfter: number;
   readonly previousUs: number | undefined;
   /** What was taken from each key; undefined when it was one unit of one simple key. */
@@ -40,8 +39,10 @@ export class HeldPermit implements Permit, Taken {
     /** The row; its complement once released. */
     public place: number,
     readonly startedUs: number,
-    /** For a start that did not wait, of a key with a bucket alone, just the bucket's units after it. */
+    /** For a start of a key with a bucket alone, just the bucket's units after it. */
     readonly detail: number | PermitDetail,
+    /** Left out for a start that did not wait, so that no number is made for it. */
+    readonly waitedUs?: number,
   ) {}
 
   get slot(): number {
@@ -57,7 +58,7 @@ export class HeldPermit implements Permit, Taken {
   }
 
   get waitedMs(): number {
-    return typeof this.detail === "number" ? 0 : this.detail.waitedUs / 1000;
+    return (this.waitedUs ?? 0) / 1000;
   }
 
   get unitsAfter(): number {

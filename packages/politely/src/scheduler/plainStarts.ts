@@ -113,8 +113,7 @@ export class PlainStarts {
     halves[half + UNITS] = unitsAfter;
     this.#books.grantedAtOnce(words, word, nowUs);
     this.#keys.granted(nowUs);
-    const detail =
-      gapUs === 0 ? unitsAfter : { waitedUs: 0, unitsAfter, previousUs, parts: undefined, partNames: ALONE };
+    const detail = gapUs === 0 ? unitsAfter : { unitsAfter, previousUs, parts: undefined, partNames: ALONE };
     return new PlainPermit(this.#engine.settling, target, slot, nowUs, detail);
   }
 
