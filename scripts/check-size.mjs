@@ -6,8 +6,8 @@ import { root } from "./run.mjs";
 
 /** kB are 1,000 bytes, of gzip at its best. */
 const bundles = [
-  { name: "import { limit }", code: 'export { limit } from "politely";', wantedBytes: 12_000, boundBytes: 66_200 },
-  { name: "the whole root entry", code: 'export * from "politely";', wantedBytes: 35_000, boundBytes: 88_000 },
+  { name: "import { limit }", code: 'export { limit } from "politely";', wantedBytes: 12_000, boundBytes: 66_500 },
+  { name: "the whole root entry", code: 'export * from "politely";', wantedBytes: 35_000, boundBytes: 88_300 },
 ];
 
 const areSmall = [];
