@@ -35,5 +35,5 @@ export function connectHttp(limiter: LocalLimiter, { clock, random, send, makeGa
   limiter.follower = exchange;
   const sendNow: Send = send ?? ((input, init) => globalThis.fetch(input, init));
   exchange.gate = makeGate?.(exchange, sendNow);
-  return new PoliteFetch({ exchange, send: sendNow, isPlatform: send === undefined }).fetch;
+  return new PoliteFetch({ exchange, send: sendNow, isGlobal: send === undefined }).fetch;
 }

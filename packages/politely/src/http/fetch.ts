@@ -20,8 +20,8 @@ export type Send = (input: string | URL | Request, init?: RequestInit) => Promis
 export interface FetchParts {
   readonly exchange: Exchange;
   readonly send: Send;
-  /** `send` is the platform's own `fetch`, so that what arrives may be seen before it. Default false. */
-  readonly isPlatform?: boolean;
+  /** `send` calls the global `fetch`: where that is Node's own, what arrives is seen before it. Default false. */
+  readonly isGlobal?: boolean;
   /** The policy's `retry` does not apply, since the client has retries of its own. Default false. */
   readonly isOnce?: boolean;
 }
@@ -90,11 +90,12 @@ export class PoliteFetch {
       const timeout = timeoutMs === undefined ? undefined : startTimeout(exchange.pacer.clock, timeoutMs, signal);
       if (timeout !== undefined) flight.onEnd = () => timeout.stop();
       const follows = journey.redirect === "follow" && (this.#hidesRedirects || journey.hasIntegrity);
-      const tapping = this.#tapFor(journey);
+      const sentSignal = timeout?.signal ?? signal;
+      const tapping = this.#tapFor(journey, sentSignal);
       let isAnswered = false;
       try {
         const response = await exchange.sendOwn(step.url, flight, () =>
-          journey.send(this.parts.send, step, { signal: timeout?.signal ?? signal, follows, dispatcher: tapping }),
+          journey.send(this.parts.send, step, { signal: sentSignal, follows, dispatcher: tapping }),
         );
         isAnswered = true;
         checkResponse(response);
@@ -123,10 +124,9 @@ export class PoliteFetch {
     }
   }
 
-  /** What shows the answer to a step as it arrives, where it can be seen. What must match a hash is read by the platform first. */
-  #tapFor(journey: Journey): TapDispatcher | undefined {
-    const isShown = this.parts.isPlatform === true && !journey.hidesDispatcher && !journey.hasIntegrity;
-    return isShown ? tapFor(journey.dispatcher) : undefined;
+  /** What shows the answer to a step as it arrives, where it can be seen. */
+  #tapFor(journey: Journey, signal: AbortSignal | undefined): TapDispatcher | undefined {
+    return this.parts.isGlobal === true && !journey.hidesDispatcher ? tapFor(journey.dispatcher, signal) : undefined;
   }
 
   /** The answer that the caller gets. Its place is kept until the body is there, where that can be seen. */

@@ -1,4 +1,5 @@
 import type { Clock } from "../types.js";
+import { BetweenPrototypes, own } from "./betweenPrototypes.js";
 import type { Flight } from "./flight.js";
 import { type BodyListener, readAhead } from "./readAhead.js";
 import { bareResponse, type ResponseFacts, responseWith, sayTheSame } from "./responseCopy.js";
@@ -98,9 +99,6 @@ function heldOf(response: Response): Held | undefined {
   return (response as { readonly [HELD]?: Held } | undefined)?.[HELD];
 }
 
-/** For each class of responses, a prototype whose bodies tell when they have arrived. */
-const prototypes = new WeakMap<object, object>();
-
 /**
  * Keeps the places of requests until the bodies of their responses have arrived, were cancelled or failed.
  *
@@ -193,13 +191,7 @@ function readUnread(response: Response): void {
 function adopt(held: Held): void {
   const { response } = held;
   (response as { [HELD]?: Held })[HELD] = held;
-  const base: object = Object.getPrototypeOf(response) as object;
-  let prototype = prototypes.get(base);
-  if (prototype === undefined) {
-    prototype = watchedPrototype(base);
-    prototypes.set(base, prototype);
-  }
-  Object.setPrototypeOf(response, prototype);
+  prototypes.adopt(response);
 }
 
 /** The response that has the body from now on: the same bytes, read ahead. The same response where that cannot be. */
@@ -214,28 +206,19 @@ function innerOf(response: Response, held: Held): Response {
   return held.inner;
 }
 
-/** A prototype between a response and its class, through which everything about the body goes. */
-function watchedPrototype(base: object): object {
+/** Through them goes everything about the bodies. */
+const prototypes = new BetweenPrototypes((base) => {
   const properties: PropertyDescriptorMap = {
     body: { get: bodyGetter(base) },
     bodyUsed: { get: bodyUsedGetter(base) },
-    clone: { writable: true, value: cloner(base) },
+    clone: { value: cloner(base) },
   };
   for (const name of ["redirected", "type"] as const) properties[name] = { get: factGetter(base, name) };
-  for (const name of READERS) if (name in base) properties[name] = { writable: true, value: wholeReader(base, name) };
-  for (const property of Object.values(properties)) {
-    property.configurable = true;
-    property.enumerable = true;
-  }
-  return Object.create(base, properties) as object;
-}
+  for (const name of READERS) if (name in base) properties[name] = { value: wholeReader(base, name) };
+  return properties;
+});
 
-/** What the response's own class says. */
-function own<Value>(base: object, response: Response, name: string): Value {
-  return Reflect.get(base, name, response) as Value;
-}
-
-function bodyGetter(base: object) {
+function bodyGetter(base: Response) {
   return function body(this: Response): ReadableStream<Uint8Array> | null {
     const held = heldOf(this);
     if (held === undefined) return own(base, this, "body");
@@ -245,23 +228,23 @@ function bodyGetter(base: object) {
   };
 }
 
-function bodyUsedGetter(base: object) {
+function bodyUsedGetter(base: Response) {
   return function bodyUsed(this: Response): boolean {
     return heldOf(this)?.inner?.bodyUsed ?? own(base, this, "bodyUsed");
   };
 }
 
-function factGetter(base: object, name: keyof ResponseFacts) {
+function factGetter(base: Response, name: keyof ResponseFacts) {
   return function fact(this: Response): unknown {
     return heldOf(this)?.facts[name] ?? own(base, this, name);
   };
 }
 
-function wholeReader(base: object, name: Reader) {
+function wholeReader(base: Response, name: Reader) {
   return function readWhole(this: Response): Promise<unknown> {
     const held = heldOf(this);
     if (held?.inner !== undefined) return held.inner[name]();
-    const read = own<() => Promise<unknown>>(base, this, name);
+    const read = own(base, this, name) as () => Promise<unknown>;
     if (held === undefined || held.isTouched || held.places.isOver) return read.call(this);
     held.touch();
     const { places } = held;
@@ -274,13 +257,12 @@ function wholeReader(base: object, name: Reader) {
   };
 }
 
-function cloner(base: object) {
+function cloner(base: Response) {
   return function clone(this: Response): Response {
     const held = heldOf(this);
-    if (held === undefined) return own<() => Response>(base, this, "clone").call(this);
+    if (held === undefined) return own(base, this, "clone").call(this);
     const { owner, places, facts, isTouched, inner } = held;
-    const copy =
-      inner === undefined ? own<() => Response>(base, this, "clone").call(this) : copyOfRead(this, held, inner);
+    const copy = inner === undefined ? own(base, this, "clone").call(this) : copyOfRead(this, held, inner);
     const heldCopy = new Held(copy, owner, places, facts);
     heldCopy.isTouched = isTouched;
     adopt(heldCopy);

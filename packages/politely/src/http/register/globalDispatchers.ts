@@ -1,12 +1,10 @@
 import type { Dispatch } from "../undici/dispatchTypes.js";
+import { GLOBAL_DISPATCHERS as KEYS } from "../undici/globalKeys.js";
 
 /** The part of an undici dispatcher that is called here. */
 export interface Dispatcher {
   dispatch: Dispatch;
 }
-
-/** Where undici keeps its global dispatcher: 6 and 7 under the first name, 8 under the second; 7.30 and 8 write both. */
-const KEYS: readonly symbol[] = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`));
 
 /** Methods that must run on the dispatcher itself. All others have to find the paced `dispatch` on `this`. */
 const OWN_METHODS: readonly unknown[] = ["close", "destroy"];

@@ -8,8 +8,11 @@ export class ControllerTap extends Tap implements Required<ControllerCallbacks>,
   #inner: Controller | undefined = undefined;
   #wantsMore = true;
 
-  constructor(readonly handler: ControllerCallbacks) {
-    super();
+  constructor(
+    readonly handler: ControllerCallbacks,
+    signal: AbortSignal | undefined,
+  ) {
+    super(signal);
   }
 
   onRequestStart(...[controller, context]: Args<"onRequestStart">): void {
@@ -72,7 +75,7 @@ export class ControllerTap extends Tap implements Required<ControllerCallbacks>,
   }
 
   abort(reason?: unknown): void {
-    this.givenUp(reason);
+    this.givenUp();
     this.#inner?.abort(reason);
   }
 

@@ -10,13 +10,16 @@ const CONTENT_ENCODING = "content-encoding";
 export class LegacyTap extends Tap implements Required<LegacyCallbacks> {
   #resume: (() => void) | undefined = undefined;
 
-  constructor(readonly handler: LegacyCallbacks) {
-    super();
+  constructor(
+    readonly handler: LegacyCallbacks,
+    signal: AbortSignal | undefined,
+  ) {
+    super(signal);
   }
 
   onConnect(...[abort, context]: Args<"onConnect">): void {
     const giveUp = (reason?: unknown): void => {
-      this.givenUp(reason);
+      this.givenUp();
       abort(reason);
     };
     this.handler.onConnect?.(giveUp, context);

@@ -1,5 +1,4 @@
 import type { HeadersLike } from "../../types.js";
-import { failureOf } from "../failure.js";
 import type { Flight } from "../flight.js";
 import { joined } from "../joined.js";
 import { READ_AHEAD_BYTES } from "../readAhead.js";
@@ -38,6 +37,9 @@ export abstract class Tap {
   #flight: Flight | undefined = undefined;
   #taker: Taker | undefined = undefined;
 
+  /** `signal` is what the request is sent with. */
+  constructor(readonly signal: AbortSignal | undefined) {}
+
   /** Gives a chunk to `fetch`. False when that wants no more for now. */
   protected abstract hand(chunk: Uint8Array): boolean;
   protected abstract handEnd(trailers: unknown): void;
@@ -72,6 +74,7 @@ export abstract class Tap {
     this.#taker = taker;
     if (this.#end === "whole") this.#give();
     else if (this.#isPaused) this.goOn();
+    this.#isPaused = false;
   }
 
   /** The platform gets what is there, and what will come. */
@@ -104,7 +107,8 @@ export abstract class Tap {
   /** A chunk takes memory beside its bytes: many small ones are put together. */
   #keep(chunk: Uint8Array): void {
     const chunks = this.#chunks;
-    if (chunks.length >= MAX_CHUNKS && this.#bytes < chunks.length * SMALL_BYTES) this.#chunks = [joined(chunks), chunk];
+    if (chunks.length >= MAX_CHUNKS && this.#bytes < chunks.length * SMALL_BYTES)
+      this.#chunks = [joined(chunks), chunk];
     else chunks.push(chunk);
   }
 
@@ -123,15 +127,14 @@ export abstract class Tap {
   }
 
   /** The platform wants no more: the body was cancelled, or the request aborted. */
-  protected givenUp(reason: unknown): void {
-    this.#error = reason;
+  protected givenUp(): void {
     this.#isGivenUp = true;
     this.#drop();
   }
 
   protected broke(error: unknown): void {
     this.#end = "failed";
-    if (!this.#isGivenUp) this.#error = error;
+    this.#error = error;
     if (this.#flight !== undefined) this.#tellFailure(this.#flight);
     this.#drop();
     this.handError(error);
@@ -143,10 +146,11 @@ export abstract class Tap {
     if (this.#way === "held") this.#way = "passed";
   }
 
-  /** Giving up says nothing about the site, except by a timeout. */
+  /** Whoever cancels a body says nothing about the site, whatever the reason; an abort may be a timeout. */
   #tellFailure(flight: Flight): void {
-    if (this.#isGivenUp && failureOf(this.#error) !== "timeout") flight.done();
-    else flight.failed(this.#error);
+    if (!this.#isGivenUp) flight.failed(this.#error);
+    else if (this.signal?.aborted === true) flight.failed(this.signal.reason);
+    else flight.done();
   }
 
   #give(): void {

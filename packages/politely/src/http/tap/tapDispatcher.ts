@@ -1,4 +1,5 @@
 import type { ControllerCallbacks, Dispatch, LegacyCallbacks } from "../undici/dispatchTypes.js";
+import { GLOBAL_DISPATCHERS } from "../undici/globalKeys.js";
 import { ControllerTap } from "./controllerTap.js";
 import { LegacyTap } from "./legacyTap.js";
 import type { Tap } from "./tap.js";
@@ -6,47 +7,65 @@ import type { Tap } from "./tap.js";
 /** The part of an undici dispatcher that is looked at here. */
 interface Dispatcher {
   dispatch: Dispatch;
-  /** Bodies to send are given to one that pretends as they are. */
+  /** Bodies to send are given as they are to one that only pretends. */
   readonly isMockActive?: unknown;
 }
 
-type Globals = Readonly<Record<symbol, Dispatcher | undefined>>;
+interface Globals {
+  readonly [key: symbol]: Dispatcher | undefined;
+  readonly fetch?: unknown;
+  readonly process?: { readonly versions?: { readonly undici?: string } };
+}
 
 const globals = globalThis as unknown as Globals;
-/** Where undici 6 and 7 look for the dispatcher of requests that name none. */
-const LEGACY_KEY = Symbol.for("undici.globalDispatcher.1");
-/** Where undici 8 looks for it. */
-const CONTROLLER_KEY = Symbol.for("undici.globalDispatcher.2");
+/** Where Node's own `fetch` looks for the dispatcher of requests that name none. */
+const KEY = GLOBAL_DISPATCHERS[Number.parseInt(globals.process?.versions?.undici ?? "0", 10) < 8 ? 0 : 1];
 
 /** What `fetch` is given as the dispatcher of one request, to tap its answer. The request goes where it would have gone. */
 export class TapDispatcher {
   /** Undefined before the request has got here. */
   tap: Tap | undefined = undefined;
 
-  /** `given` is the dispatcher that the caller wants; undefined for the global one. */
-  constructor(readonly given: Dispatcher | undefined) {}
+  constructor(
+    readonly target: Dispatcher,
+    readonly signal: AbortSignal | undefined,
+  ) {}
 
   get isMockActive(): unknown {
-    return (this.given ?? globals[LEGACY_KEY] ?? globals[CONTROLLER_KEY])?.isMockActive;
+    return this.target.isMockActive;
   }
 
   dispatch(options: Parameters<Dispatch>[0], handler: ControllerCallbacks | LegacyCallbacks): boolean {
-    const isLegacy = !("onRequestStart" in handler);
-    const tap = isLegacy ? new LegacyTap(handler) : new ControllerTap(handler);
+    const { signal } = this;
+    const tap = "onRequestStart" in handler ? new ControllerTap(handler, signal) : new LegacyTap(handler, signal);
     this.tap = tap;
-    const dispatcher = this.given ?? globals[isLegacy ? LEGACY_KEY : CONTROLLER_KEY];
-    if (dispatcher === undefined) throw new TypeError("fetch has no dispatcher to send requests with.");
-    return dispatcher.dispatch(options, tap);
+    return this.target.dispatch(options, tap);
   }
 }
 
-/** Undefined where `fetch` has no dispatchers, as in browsers, and in Node before the first request. */
-export function tapFor(given: unknown): TapDispatcher | undefined {
-  if (given !== undefined && given !== null) return isDispatcher(given) ? new TapDispatcher(given) : undefined;
-  const hasGlobal = globals[LEGACY_KEY] !== undefined || globals[CONTROLLER_KEY] !== undefined;
-  return hasGlobal ? new TapDispatcher(undefined) : undefined;
+/**
+ * A tap for a request of the global `fetch` that names the dispatcher `given` and is sent with `signal`. Undefined where there can be none.
+ *
+ * That is so with every `fetch` but Node's own: what another one makes of an answer, or which dispatcher it would choose, is not
+ * known. It is also so in Node before the first request, when it has no dispatcher yet.
+ */
+export function tapFor(given: unknown, signal: AbortSignal | undefined): TapDispatcher | undefined {
+  if (!isNodes(globals.fetch)) return undefined;
+  const target = given === undefined || given === null ? globals[KEY] : given;
+  return isDispatcher(target) ? new TapDispatcher(target, signal) : undefined;
 }
 
-function isDispatcher(value: object): value is Dispatcher {
-  return "dispatch" in value && typeof value.dispatch === "function";
+let known: unknown;
+let isKnownNodes = false;
+
+/** Whether a function is the `fetch` that comes with Node, not one around it: its text says where it has its code from. One of another realm has other globals. */
+function isNodes(fetch: unknown): boolean {
+  if (fetch === known) return isKnownNodes;
+  known = fetch;
+  isKnownNodes = fetch instanceof Function && Function.prototype.toString.call(fetch).includes("internal/deps/undici");
+  return isKnownNodes;
+}
+
+function isDispatcher(value: unknown): value is Dispatcher {
+  return typeof value === "object" && value !== null && "dispatch" in value && typeof value.dispatch === "function";
 }

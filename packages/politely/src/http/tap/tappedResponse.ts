@@ -1,3 +1,4 @@
+import { BetweenPrototypes, own } from "../betweenPrototypes.js";
 import { joined } from "../joined.js";
 import { sayTheSame } from "../responseCopy.js";
 import type { Tap } from "./tap.js";
@@ -23,21 +24,12 @@ interface Tapped {
 const TAPPED = Symbol("politely.tapped");
 const utf8 = new TextDecoder();
 
-/** For each class of responses, a prototype whose bodies can be taken. */
-const prototypes = new WeakMap<object, object>();
-
 /** The same response: what reads its body as a whole takes it from `tap`, if that has it. */
 export function tapped(response: Response, tap: Tap, stream: ReadableStream<Uint8Array>): Response {
   (response as { [TAPPED]?: Tapped })[TAPPED] = { tap, stream, isTaken: false };
   // What it was told to say of itself, its copies have to say as well.
-  if (!tap.isHeld && !Object.hasOwn(response, "redirected")) return response;
-  const base: object = Object.getPrototypeOf(response) as object;
-  let prototype = prototypes.get(base);
-  if (prototype === undefined) {
-    prototype = tappedPrototype(base as Response);
-    prototypes.set(base, prototype);
-  }
-  return Object.setPrototypeOf(response, prototype) as Response;
+  if (tap.isHeld || Object.hasOwn(response, "redirected")) prototypes.adopt(response);
+  return response;
 }
 
 /** The tap of a response that has one. */
@@ -50,8 +42,7 @@ function tappedOf(response: Response): Tapped | undefined {
   return (response as { readonly [TAPPED]?: Tapped } | undefined)?.[TAPPED];
 }
 
-/** A prototype between a response and its class, with other ways to read. */
-function tappedPrototype(base: Response): object {
+const prototypes = new BetweenPrototypes((base, self) => {
   const properties: PropertyDescriptorMap = {
     bodyUsed: {
       get(this: Response): boolean {
@@ -59,29 +50,19 @@ function tappedPrototype(base: Response): object {
       },
     },
     clone: {
-      writable: true,
       value: function clone(this: Response): Response {
         const copy = base.clone.call(this);
         sayTheSame(copy, this);
         // So that its copies say the same, too.
-        return Object.setPrototypeOf(copy, Object.getPrototypeOf(this) as object) as Response;
+        return Object.setPrototypeOf(copy, self()) as Response;
       },
     },
   };
   for (const name of Object.keys(READERS) as Reader[]) {
-    if (name in base) properties[name] = { writable: true, value: takingReader(base, name) };
+    if (name in base) properties[name] = { value: takingReader(base, name) };
   }
-  for (const property of Object.values(properties)) {
-    property.configurable = true;
-    property.enumerable = true;
-  }
-  return Object.create(base, properties) as object;
-}
-
-/** What the response's own class says. */
-function own<Name extends keyof Response>(base: Response, response: Response, name: Name): Response[Name] {
-  return Reflect.get(base, name, response);
-}
+  return properties;
+});
 
 function takingReader(base: Response, name: Reader) {
   const read = base[name] as () => Promise<unknown>;

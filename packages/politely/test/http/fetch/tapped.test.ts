@@ -3,8 +3,9 @@ import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { MockAgent } from "undici";
-import { describe, expect, it } from "vitest";
-import { politely } from "../../../src/index.js";
+import { afterEach, describe, expect, it } from "vitest";
+import { tapFor } from "../../../src/http/tap/tapDispatcher.js";
+import { limit, politely } from "../../../src/index.js";
 import { seeded } from "../../laws/seeded.js";
 import { localSite } from "./localSite.js";
 
@@ -133,6 +134,7 @@ describe("a response whose body comes through us", () => {
   it("is read, copied, cancelled, aborted and broken as the platform's own is, and its place comes back", async () => {
     // The first request of a process is not tapped: Node makes its dispatcher then.
     await play(globalThis.fetch, { pieces: ["page"], isCompressed: false, isEnded: true, steps: ["text"] });
+    expect(tapFor(undefined, undefined)).toBeDefined();
     await fc.assert(
       fc.asyncProperty(scripts, async (script) => {
         const limiter = politely({ hosts: { [HERE]: { concurrency: 1 } } });
@@ -205,6 +207,59 @@ describe("a response whose body comes through us", () => {
     },
   );
 
+  it("frees its place although it is compressed and nobody reads it", async () => {
+    await using site = await localSite(HERE, (_request, response) => {
+      response.setHeader("content-encoding", "gzip");
+      response.end(gzipSync(randomBytes(600_000)));
+    });
+    const { fetch } = politely({ hosts: { [HERE]: { concurrency: 1 } } });
+    for (let index = 0; index < 3; index++) expect((await fetch(site.origin)).status).toBe(200);
+  });
+
+  it("comes after early hints", async () => {
+    await using site = await localSite(HERE, (_request, response) => {
+      response.writeEarlyHints({ link: "</style.css>; rel=preload", "content-encoding": "gzip" });
+      response.end("page");
+    });
+    const { fetch } = politely({ hosts: { [HERE]: { concurrency: 1 } } });
+    for (let index = 0; index < 2; index++) expect(await (await fetch(site.origin)).text()).toBe("page");
+  });
+
+  it.each([
+    ["a sink that fails by a timeout of its own", (body: ReadableStream, late: Error) => body.pipeTo(failing(late))],
+    ["a cancel whose reason is a timeout", (body: ReadableStream, late: Error) => body.cancel(late)],
+  ])("says nothing about the site by %s", async (_what, end) => {
+    await using site = await localSite(HERE, (_request, response) => void response.write("endless"));
+    const limiter = politely({ hosts: { [HERE]: { concurrency: 1 } } });
+    const late = Object.assign(new Error("the database is slow"), { name: "TimeoutError", code: "ETIMEDOUT" });
+    for (let index = 0; index < 2; index++) {
+      const { body } = await limiter.fetch(site.origin);
+      await fateOf(() => body && end(body, late));
+      await turn();
+      expect(limiter.stats(HERE)).toMatchObject({ inFlight: 0, cooldownMs: 0 });
+    }
+  });
+
+  it("has copies, whose bodies keep their places, also of a limiter in front of ours", async () => {
+    let finish = (): void => undefined;
+    await using site = await localSite(HERE, (_request, response) => {
+      response.write("hel");
+      finish = () => response.end("lo");
+    });
+    const inner = politely({ hosts: { [HERE]: { concurrency: 1 } } });
+    const outer = limit({ concurrency: 1 }, { fetch: (input, init) => inner.fetch(input, init) });
+    for (let index = 0; index < 2; index++) {
+      const response = await outer.fetch(site.origin);
+      const copy = response.clone();
+      expect(copy.clone().body).toBeInstanceOf(ReadableStream);
+      await turn();
+      expect([outer.stats().inFlight, inner.stats(HERE)?.inFlight]).toEqual([1, 1]);
+      finish();
+      expect([await copy.text(), await response.text()]).toEqual(["hello", "hello"]);
+      expect([outer.stats().inFlight, inner.stats(HERE)?.inFlight]).toEqual([0, 0]);
+    }
+  });
+
   it("goes through the dispatcher that the caller names, also through one that only pretends", async () => {
     const agent = new MockAgent();
     agent.disableNetConnect();
@@ -217,3 +272,67 @@ describe("a response whose body comes through us", () => {
     }
   });
 });
+
+describe("a global fetch that somebody has put around Node's", () => {
+  const nodes = globalThis.fetch;
+  afterEach(() => {
+    globalThis.fetch = nodes;
+  });
+
+  /** What a caller reads through the wrapper, and through us and the wrapper. */
+  async function readBoth(path: string, wrapper: typeof fetch): Promise<string[]> {
+    await using site = await localSite(HERE, ({ url }, response) => {
+      response.statusCode = url === "/bad" ? 500 : 200;
+      response.end(url === "/bad" ? "an error" : "page");
+    });
+    await (await nodes(site.origin)).text();
+    globalThis.fetch = wrapper;
+    const polite = politely({ hosts: { [HERE]: { concurrency: 2, backoff: "none" } } });
+    const answers = [await wrapper(site.origin + path), await polite.fetch(site.origin + path)];
+    return await Promise.all(answers.map((answer) => answer.text()));
+  }
+
+  it("may answer by itself", async () => {
+    const wrapper: typeof fetch = async (input, init) =>
+      (await nodes(input, init)).ok ? nodes(input, init) : new Response("kept from before");
+    expect(await readBoth("/bad", wrapper)).toEqual(["kept from before", "kept from before"]);
+  });
+
+  it("may read a copy later", async () => {
+    const copies: Response[] = [];
+    const wrapper: typeof fetch = async (input, init) => {
+      const answer = await nodes(input, init);
+      copies.push(answer.clone());
+      return answer;
+    };
+    expect(await readBoth("/", wrapper)).toEqual(["page", "page"]);
+    expect(await Promise.all(copies.map((copy) => copy.text()))).toEqual(["page", "page"]);
+  });
+
+  it("may ask for something else beside", async () => {
+    const wrapper: typeof fetch = async (input, init) => {
+      const answer = await nodes(input, init);
+      await nodes(new URL("/bad", input as string), init);
+      return answer;
+    };
+    expect(await readBoth("/", wrapper)).toEqual(["page", "page"]);
+  });
+
+  it("may choose the dispatcher", async () => {
+    const agent = new MockAgent();
+    const wrapper: typeof fetch = (input, init) => nodes(input, { dispatcher: agent, ...init } as RequestInit);
+    await using site = await localSite(HERE, (_request, response) => response.end("page"));
+    agent.get(site.origin).intercept({ path: "/" }).reply(200, "pretended");
+    globalThis.fetch = wrapper;
+    const polite = politely({ hosts: { [HERE]: { concurrency: 2 } } });
+    expect(await (await polite.fetch(site.origin)).text()).toBe("pretended");
+  });
+});
+
+function failing(error: Error): WritableStream {
+  return new WritableStream({
+    write() {
+      throw error;
+    },
+  });
+}
