@@ -23,7 +23,7 @@ import { type Profiles, sharedProfileOf } from "./profile.js";
 import { Queue } from "./queue.js";
 import { Settling } from "./settling.js";
 import { Signals } from "./signals.js";
-import { HAS_COOLDOWN, HAS_GATE, HAS_SLOWDOWN, IS_IDLE, type Slab } from "./slab.js";
+import { HAS_COOLDOWN, HAS_GATE, IS_IDLE, type Slab } from "./slab.js";
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -228,12 +228,9 @@ export class Engine {
     const { slots, key, scopeNames: partNames } = spec;
     const first = this.ledger.take(slots[0], costAt(cost, 0), nowUs);
     if (slots.length === 1 && cost === ONE && first.hold === undefined && first.period < 0) {
-      const { slot, unitsAfter, previousUs } = first;
-      const { isSimple, gapUs } = this.ledger.profileOf(slot);
-      // Of a bucket alone the start before is not kept: no gap runs from it.
-      const isBucket = isSimple && gapUs === 0 && !this.slab.hasFlag(slot, HAS_SLOWDOWN) && partNames !== EXEMPT_ONLY;
-      const detail = isBucket ? unitsAfter : { unitsAfter, previousUs, parts: undefined, partNames };
-      return new HeldPermit(this.settling, key, slot, nowUs, detail, waitedUs);
+      const { slot, unitsAfter } = first;
+      const detail = partNames === EXEMPT_ONLY ? { unitsAfter, parts: undefined, partNames } : unitsAfter;
+      return new HeldPermit(this.settling, key, slot, nowUs, detail, sinceOf(first), waitedUs);
     }
     const parts: Taken[] = [first];
     for (let index = 1; index < slots.length; index++) {
@@ -245,8 +242,8 @@ export class Engine {
       hold.label = index === 0 ? key : partNames[index];
       hold.parts = parts;
     });
-    const detail = { unitsAfter: 0, previousUs: undefined, parts, partNames };
-    return new HeldPermit(this.settling, key, slots[0], nowUs, detail, waitedUs);
+    const detail = { unitsAfter: 0, parts, partNames };
+    return new HeldPermit(this.settling, key, slots[0], nowUs, detail, sinceOf(first), waitedUs);
   }
 
   #holdLapsed(hold: Hold, nowUs: number): void {
@@ -303,4 +300,9 @@ function originOf(target: string): string {
   const authority = target.indexOf("://") + 3;
   const end = authority < 3 ? -1 : target.indexOf("/", authority);
   return end < 0 ? "" : target.slice(0, end + 1);
+}
+
+/** As a permit keeps it. */
+function sinceOf({ startedUs, previousUs }: Taken): number | undefined {
+  return previousUs === Number.NEGATIVE_INFINITY ? undefined : startedUs - previousUs;
 }

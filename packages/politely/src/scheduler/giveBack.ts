@@ -22,7 +22,7 @@ export function giveBack(ledger: Ledger, taken: Taken, unused: Cost, nowUs: numb
         : Math.min(Number.MAX_SAFE_INTEGER, owed - unused.rate * rule.ratePerUs);
     words[word + SEEN_US] = nowUs;
   }
-  if (isWhole && laterUnits === 0 && taken.previousUs !== undefined) words[word + LAST_US] = taken.previousUs;
+  if (isWhole && laterUnits === 0) words[word + LAST_US] = taken.previousUs;
   const isLogged = taken.hold?.isLogged ?? true;
   if (isLogged && laterUnits < Number.POSITIVE_INFINITY && unused.window !== 0) {
     countedWindows(ledger, slot, nowUs).forEach((window, index) => {

@@ -25,8 +25,8 @@ export const FORGOTTEN_UNITS = Number.POSITIVE_INFINITY;
 export interface Taken {
   readonly slot: number;
   readonly startedUs: number;
-  /** The start before; undefined when no gap counted, and it was not kept. */
-  readonly previousUs: number | undefined;
+  /** The start before; minus Infinity when there was none. */
+  readonly previousUs: number;
   /** Units ever taken from the bucket, this start included. */
   readonly unitsAfter: number;
   readonly cost: Cost;

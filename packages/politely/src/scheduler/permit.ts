@@ -21,7 +21,6 @@ export const EXEMPT_ONLY: readonly string[] = ["host"];
 /** What a permit remembers beyond the least. */
 export interface PermitDetail {
   readonly unitsAfter: number;
-  readonly previousUs: number | undefined;
   /** What was taken from each key; undefined when it was one unit of one simple key. */
   readonly parts: readonly Taken[] | undefined;
   /** What the records in `parts` stand for. */
@@ -39,9 +38,11 @@ export class HeldPermit implements Permit, Taken {
     /** The row; its complement once released. */
     public place: number,
     readonly startedUs: number,
-    /** For a start of a key with a bucket alone, just the bucket's units after it. */
+    /** For one unit of one simple key just the units that were taken there, this one included. */
     readonly detail: number | PermitDetail,
-    /** Left out for a start that did not wait, so that no number is made for it. */
+    /** How long after the start before; undefined when there was none. A difference, since V8 keeps small whole numbers without an object of their own. */
+    readonly sinceUs: number | undefined,
+    /** Undefined for a start that did not wait, so that no number is made for it. */
     readonly waitedUs?: number,
   ) {}
 
@@ -65,8 +66,8 @@ export class HeldPermit implements Permit, Taken {
     return typeof this.detail === "number" ? this.detail : this.detail.unitsAfter;
   }
 
-  get previousUs(): number | undefined {
-    return typeof this.detail === "number" ? undefined : this.detail.previousUs;
+  get previousUs(): number {
+    return this.startedUs - (this.sinceUs ?? Number.POSITIVE_INFINITY);
   }
 
   get parts(): readonly Taken[] | undefined {

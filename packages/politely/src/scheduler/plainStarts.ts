@@ -3,7 +3,7 @@ import type { Books } from "./books.js";
 import type { Engine } from "./engine.js";
 import type { LooseFlights } from "./flight.js";
 import type { Keys } from "./keys.js";
-import { HeldPermit, HOST_ONLY } from "./permit.js";
+import { HeldPermit } from "./permit.js";
 import type { Profile } from "./profile.js";
 import { PROFILE_MASK, ROW, type Slab } from "./slab.js";
 
@@ -11,7 +11,7 @@ import { PROFILE_MASK, ROW, type Slab } from "./slab.js";
 const { EPOCH, FLIGHT, LAST_US, OWED, PROFILE, SEEN_US, UNITS } = ROW;
 const owedAt = rateOwedAt;
 const PlainPermit = HeldPermit;
-const ALONE = HOST_ONLY;
+const NEVER = Number.NEGATIVE_INFINITY;
 const LARGEST_NUMBER = PROFILE_MASK;
 
 /** So many different targets in a row, and the next are not compared with the one before. */
@@ -113,8 +113,8 @@ export class PlainStarts {
     halves[half + UNITS] = unitsAfter;
     this.#books.grantedAtOnce(words, word, nowUs);
     this.#keys.granted(nowUs);
-    const detail = gapUs === 0 ? unitsAfter : { unitsAfter, previousUs, parts: undefined, partNames: ALONE };
-    return new PlainPermit(this.#engine.settling, target, slot, nowUs, detail);
+    const sinceUs = previousUs === NEVER ? undefined : nowUs - previousUs;
+    return new PlainPermit(this.#engine.settling, target, slot, nowUs, unitsAfter, sinceUs);
   }
 
   /** The profile of a row by its number, which has further bits when anything is out of the ordinary; undefined when arithmetic on the row is not enough. */

@@ -41,6 +41,7 @@ export class Queue {
   /** Since when a key counts as ready that is looked at again: the instant of the decision under way, or minus Infinity until the next one. */
   #wokenUs = Number.NEGATIVE_INFINITY;
   readonly #reservations: Reservations;
+  /** Nobody asks for it: it is kept. */
   readonly standIn = STAND_IN;
 
   constructor(
