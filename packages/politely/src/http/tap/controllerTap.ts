@@ -31,7 +31,7 @@ export class ControllerTap extends Tap implements Required<ControllerCallbacks>,
   }
 
   onResponseData(...[, chunk]: Args<"onResponseData">): void {
-    if (!this.came(chunk as Uint8Array)) this.#inner?.pause();
+    if (!this.came(chunk)) this.#inner?.pause();
   }
 
   onResponseEnd(...[, trailers]: Args<"onResponseEnd">): void {

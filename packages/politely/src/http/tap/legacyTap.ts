@@ -38,7 +38,7 @@ export class LegacyTap extends Tap implements Required<LegacyCallbacks> {
   }
 
   onData(chunk: unknown): unknown {
-    return this.came(chunk as Uint8Array);
+    return this.came(chunk);
   }
 
   onComplete(trailers: unknown): void {

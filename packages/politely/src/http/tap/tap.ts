@@ -14,6 +14,7 @@ const MAX_AHEAD = 8_192;
 /** So many chunks are kept as they are, and any number of those that are larger. */
 const MAX_CHUNKS = 1_024;
 const SMALL_BYTES = 1_024;
+const utf8 = new TextEncoder();
 
 /**
  * Stands between a connection and the platform's `fetch` while an answer arrives, and ends its flight with the last byte.
@@ -72,9 +73,10 @@ export abstract class Tap {
   take(taker: Taker): void {
     this.#way = "taken";
     this.#taker = taker;
-    if (this.#end === "whole") this.#give();
-    else if (this.#isPaused) this.goOn();
+    const wasPaused = this.#isPaused;
     this.#isPaused = false;
+    if (this.#end === "whole") this.#give();
+    else if (wasPaused) this.goOn();
   }
 
   /** The platform gets what is there, and what will come. */
@@ -93,8 +95,9 @@ export abstract class Tap {
     if (isCompressed) this.pass();
   }
 
-  /** A chunk is there. False when no more may come until the connection is let go on. */
-  protected came(chunk: Uint8Array): boolean {
+  /** A chunk is there. False when no more may come until the connection is let go on. Dispatchers that only pretend give texts, too. */
+  protected came(given: unknown): boolean {
+    const chunk = typeof given === "string" ? utf8.encode(given) : (given as Uint8Array);
     this.#bytes += chunk.byteLength;
     const isAhead = this.#bytes < READ_AHEAD_BYTES;
     if (this.#way === "passed") return this.hand(chunk) || (isAhead && ++this.#ahead < MAX_AHEAD);
@@ -115,7 +118,7 @@ export abstract class Tap {
   /** The platform asks for bytes: somebody reads its stream. */
   protected asked(): void {
     this.pass();
-    this.goOn();
+    if (this.#end === undefined) this.goOn();
   }
 
   protected ended(trailers: unknown): void {
@@ -136,14 +139,17 @@ export abstract class Tap {
     this.#end = "failed";
     this.#error = error;
     if (this.#flight !== undefined) this.#tellFailure(this.#flight);
-    this.#drop();
     this.handError(error);
-    this.#taker?.(undefined);
+    this.#drop();
   }
 
+  /** Nobody gets the body here any more. Not when it ends either: a dispatcher may go on for a while after an abort. */
   #drop(): void {
+    const taker = this.#taker;
+    this.#taker = undefined;
     this.#chunks = [];
-    if (this.#way === "held") this.#way = "passed";
+    this.#way = "passed";
+    taker?.(undefined);
   }
 
   /** Whoever cancels a body says nothing about the site, whatever the reason; an abort may be a timeout. */
@@ -154,9 +160,10 @@ export abstract class Tap {
   }
 
   #give(): void {
-    const chunks = this.#chunks;
+    const [chunks, taker] = [this.#chunks, this.#taker];
     this.#chunks = [];
+    this.#taker = undefined;
     this.handEnd(this.#trailers);
-    this.#taker?.(chunks);
+    taker?.(chunks);
   }
 }

@@ -214,6 +214,29 @@ describe.each([
     expect([line.heard, taken, told]).toEqual([[200, error], [undefined], [error]]);
   });
 
+  it("gives nothing of a body after an abort, although the connection goes on for a while", () => {
+    const line = open();
+    const taken: unknown[] = [];
+    line.headers(200);
+    line.data(one);
+    line.tap.take((chunks) => taken.push(chunks));
+    line.abort(new Error("enough"));
+    expect(taken).toEqual([undefined]);
+    line.data(two);
+    line.end();
+    expect([taken, line.heard]).toEqual([[undefined], [200, two, "end"]]);
+  });
+
+  it("takes texts for bytes", () => {
+    const line = open();
+    const taken: unknown[] = [];
+    line.headers(200);
+    line.data("é" as unknown as Uint8Array);
+    line.tap.take((chunks) => taken.push(chunks?.map((chunk) => Buffer.from(chunk).toString())));
+    line.end();
+    expect(taken).toEqual([["é"]]);
+  });
+
   it("tells a flight that comes late of an end or a failure that was before", () => {
     const [ended, failed] = [open(), open()];
     const told: unknown[] = [];
