@@ -42,18 +42,6 @@ export class ControllerTap extends Tap implements Required<ControllerCallbacks>,
     this.broke(error);
   }
 
-  onResponseStarted(): void {
-    this.handler.onResponseStarted?.();
-  }
-
-  onBodySent(chunk: unknown): void {
-    this.handler.onBodySent?.(chunk);
-  }
-
-  onRequestSent(): void {
-    this.handler.onRequestSent?.();
-  }
-
   get aborted(): boolean {
     return this.#inner?.aborted === true;
   }

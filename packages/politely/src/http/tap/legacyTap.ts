@@ -49,18 +49,6 @@ export class LegacyTap extends Tap implements Required<LegacyCallbacks> {
     this.broke(error);
   }
 
-  onResponseStarted(): void {
-    this.handler.onResponseStarted?.();
-  }
-
-  onBodySent(chunk: unknown): void {
-    this.handler.onBodySent?.(chunk);
-  }
-
-  onRequestSent(): void {
-    this.handler.onRequestSent?.();
-  }
-
   protected hand(chunk: Uint8Array): boolean {
     return this.handler.onData?.(chunk) !== false;
   }

@@ -2,6 +2,7 @@ import type { HeadersLike } from "../../types.js";
 import type { Flight } from "../flight.js";
 import { joined } from "../joined.js";
 import { READ_AHEAD_BYTES } from "../readAhead.js";
+import type { LegacyCallbacks } from "../undici/dispatchTypes.js";
 
 /** Gets the bytes of a body in the pieces they came in; undefined when the body failed, which the platform can say more about. */
 export type Taker = (chunks: readonly Uint8Array[] | undefined) => void;
@@ -41,12 +42,26 @@ export abstract class Tap {
   /** `signal` is what the request is sent with. */
   constructor(readonly signal: AbortSignal | undefined) {}
 
+  /** What `fetch` is called back by. */
+  abstract readonly handler: Pick<LegacyCallbacks, "onResponseStarted" | "onBodySent" | "onRequestSent">;
   /** Gives a chunk to `fetch`. False when that wants no more for now. */
   protected abstract hand(chunk: Uint8Array): boolean;
   protected abstract handEnd(trailers: unknown): void;
   protected abstract handError(error: unknown): void;
   /** Lets the connection go on. */
   protected abstract goOn(): void;
+
+  onResponseStarted(): void {
+    this.handler.onResponseStarted?.();
+  }
+
+  onBodySent(chunk: unknown): void {
+    this.handler.onBodySent?.(chunk);
+  }
+
+  onRequestSent(): void {
+    this.handler.onRequestSent?.();
+  }
 
   get isHeld(): boolean {
     return this.#way === "held";
