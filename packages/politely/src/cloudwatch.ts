@@ -1,3 +1,5 @@
+import { checkNames } from "./engine/knownNames.js";
+import { systemClock } from "./engine/systemClock.js";
 import type { LeaseRefusal } from "./lease.js";
 import { type Frame, hostLine, wholeLine } from "./observe/exporters/cloudwatch/document.js";
 import { type HostWindow, hostWindowMaker } from "./observe/exporters/cloudwatch/hostWindow.js";
@@ -9,8 +11,6 @@ import type { MeasuredLimiter, MeasureOptions } from "./observe/exporters/measur
 import { checkLimiter, readMaxHosts, readTokensOf } from "./observe/exporters/readOptions.js";
 import { Watch } from "./observe/exporters/watch.js";
 import { durationUs } from "./policy/duration.js";
-import { checkNames } from "./scheduler/knownNames.js";
-import { systemClock } from "./scheduler/systemClock.js";
 import type { Lease } from "./stores/lease.js";
 import type { Clock } from "./types.js";
 

@@ -108,3 +108,25 @@ export class StoreError extends PolitelyError {
     this.isLasting = options?.isLasting ?? false;
   }
 }
+
+/** As many keys as the limiter may remember owe time, so that no further host can be paced. The request took nothing. */
+export class CapacityError extends PolitelyError {
+  override readonly name = "CapacityError";
+  readonly code = "POLITELY_CAPACITY";
+
+  constructor(
+    readonly key: string,
+    /** How many keys owe time: `maxKeys`. */
+    readonly owing: number,
+    /** Until the first of them owes nothing, in milliseconds, as far as was looked; Infinity while each waits for an answer. */
+    readonly waitMs: number,
+  ) {
+    const until =
+      waitMs < Number.POSITIVE_INFINITY
+        ? `the first one for ${Math.ceil(waitMs)} ms more`
+        : "all until an answer comes";
+    super(
+      `"${key}" cannot be paced: ${owing} keys owe time, ${until}. Come back later, raise maxKeys, or name the host in the policy.`,
+    );
+  }
+}

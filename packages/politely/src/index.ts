@@ -1,5 +1,6 @@
 export type { PolicyProblem } from "./errors.js";
 export {
+  CapacityError,
   ClosedError,
   DeadlineError,
   PolicyError,
@@ -8,6 +9,7 @@ export {
   RobotsError,
   StoreError,
 } from "./errors.js";
+export type { Messages } from "./observe/log.js";
 export type { Cause, Explanation, FleetStats, LimiterEvent, LimitKind, Stats, WindowStats } from "./observe/types.js";
 export { loadPolicy } from "./policy/loadPolicy.js";
 export type { HostLimits, HttpPolicy, Limits, PolicyInput, RetryPolicy } from "./policy/types.js";

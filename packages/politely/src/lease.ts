@@ -1,11 +1,11 @@
+import { checkNames } from "./engine/knownNames.js";
+import { systemClock } from "./engine/systemClock.js";
 import { StoreError } from "./errors.js";
 import { delay } from "./http/delay.js";
 import { waitFor } from "./http/waitFor.js";
 import { durationUs } from "./policy/duration.js";
 import { isName, nameForm } from "./policy/name.js";
 import { showValue } from "./policy/showValue.js";
-import { checkNames } from "./scheduler/knownNames.js";
-import { systemClock } from "./scheduler/systemClock.js";
 import { keepLease, type Lease } from "./stores/lease.js";
 import {
   answerWithinMs,

@@ -1,19 +1,18 @@
+import { LocalKeyLimiter } from "./engine/keyLimiter.js";
+import { checkNames } from "./engine/knownNames.js";
+import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
+import { systemClock } from "./engine/systemClock.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
 import { readAnswer } from "./http/readAnswer.js";
 import { RobotsGate } from "./http/robotsGate.js";
-import { logEvents } from "./observe/log.js";
+import { Log } from "./observe/log.js";
 import { compilePolicy } from "./policy/compile.js";
 import { compileKeyPolicy } from "./policy/compileKey.js";
 import { durationUs } from "./policy/duration.js";
 import type { CompiledPolicy, Limits, PolicyInput } from "./policy/types.js";
-import type { EngineOptions } from "./scheduler/engine.js";
-import { LocalKeyLimiter } from "./scheduler/keyLimiter.js";
-import { checkNames } from "./scheduler/knownNames.js";
-import { LocalLimiter } from "./scheduler/limiter.js";
-import { systemClock } from "./scheduler/systemClock.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
-import { type MakeFront, sharing } from "./sharing.js";
+import { type Front, type MakeFront, sharing } from "./sharing.js";
 import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
 
 /** Options that say how a store is used. */
@@ -21,6 +20,7 @@ const STORE_OPTIONS = ["name", "outage", "batch"];
 const KNOWN_OPTIONS = [
   "clock",
   "logger",
+  "messages",
   "maxKeys",
   "keepStats",
   "ageing",
@@ -46,8 +46,8 @@ export function politely(policy?: PolicyInput, options?: LimiterOptions | Shared
   const compiled = compilePolicy(policy);
   const kind: Kind = { compile: compilePolicy, makeGate: (exchange, send) => new RobotsGate(exchange, send) };
   return isShared(options)
-    ? sharing().limiter(options, (own, counsel) => makeLimiter(compiled, kind, own, counsel))
-    : makeLimiter(compiled, kind, options);
+    ? sharing().limiter(options, (own, create) => makeLimiter(compiled, kind, own, create))
+    : makeLimiter(compiled, kind, options, makeLocal);
 }
 
 /** Makes a limiter for one key, shared by all processes with the same store: the same verbs without a target. */
@@ -62,10 +62,10 @@ export function limit(limits: Limits, options?: LimiterOptions | SharedOptions):
     next = changed;
   };
   if (isShared(options)) {
-    const makeFront: MakeFront = (own, counsel) => makeLimiter(compile(), { compile }, own, counsel);
+    const makeFront: MakeFront = (own, create) => makeLimiter(compile(), { compile }, own, create);
     return sharing().keyLimiter(options, KEY, makeFront, change);
   }
-  const limiter = makeLimiter(compile(), { compile }, options);
+  const limiter = makeLimiter(compile(), { compile }, options, makeLocal);
   const keyLimiter = new LocalKeyLimiter(limiter, KEY, (changed) => {
     change(changed);
     limiter.configure({});
@@ -74,18 +74,23 @@ export function limit(limits: Limits, options?: LimiterOptions | SharedOptions):
   return keyLimiter;
 }
 
-function makeLimiter(
+function makeLocal(parts: LimiterParts): LocalLimiter {
+  return new LocalLimiter(parts);
+}
+
+function makeLimiter<Made extends Front>(
   policy: CompiledPolicy,
   { compile, makeGate }: Kind,
   options: Omit<LimiterOptions, "store"> = {},
-  counsel?: EngineOptions["counsel"],
-): LocalLimiter {
+  create: (parts: LimiterParts) => Made,
+): Made {
   checkOptions(options);
   const { logger, keepStats = 100_000, maxKeys = 1_000_000 } = options;
   const clock = options.clock ?? systemClock();
   const random = options.random ?? Math.random;
   const told = new Set<string>();
-  const limiter = new LocalLimiter({
+  const log = logger === undefined ? undefined : new Log(logger, options.messages);
+  const limiter = create({
     clock,
     policy,
     compile,
@@ -97,30 +102,20 @@ function makeLimiter(
     readPause: (value) => durationUs(value, "duration", { allowInfinity: true }),
     readHeaders: readAnswer,
     summarise,
-    counsel,
     fetch: (input, init) => fetch(input, init),
-    onExempt: (key) => {
-      if (logger === undefined || told.size >= 100 || told.has(key)) return;
+    onDisabled: (key, why) => {
+      if (log === undefined || told.size >= 100 || told.has(key)) return;
       told.add(key);
-      quietly(() => logger.info?.(`politely: ${key}: disabled (localhost)`));
+      log.disabled(key, why);
     },
   });
   const fetch = connectHttp(limiter, { clock, random, send: options.fetch, makeGate });
-  if (logger !== undefined) {
-    limiter.subscribe(logEvents(logger));
-    quietly(() => logger.info?.(`politely: ${summarise(policy)}`));
+  if (log !== undefined) {
+    limiter.subscribe(log.hear);
+    limiter.tell({ type: "configure", key: "*", summary: summarise(policy) });
     limiter.announce();
   }
   return limiter;
-}
-
-function quietly(log: () => unknown): void {
-  try {
-    const result = log();
-    if (result instanceof Promise) result.catch(() => undefined);
-  } catch {
-    // A logger that throws breaks nothing else.
-  }
 }
 
 /** The configuration in one line. */
@@ -157,7 +152,10 @@ function checkOptions(options: Omit<LimiterOptions, "store">): void {
   }
   checkCount(options.maxKeys, "maxKeys", 1);
   checkCount(options.keepStats, "keepStats", 0);
-  const { clock, random, logger, fetch } = options;
+  const { clock, random, logger, messages, fetch } = options;
+  if (messages !== undefined && (typeof messages !== "object" || messages === null)) {
+    throw new TypeError(`messages must be an object with a function for each line; got ${String(messages)}.`);
+  }
   if (logger !== undefined && (typeof logger !== "object" || logger === null)) {
     throw new TypeError(`logger must be an object with debug, info or warn; got ${String(logger)}.`);
   }

@@ -1,7 +1,9 @@
+import { systemClock } from "./engine/systemClock.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
 import { durationUs } from "./policy/duration.js";
 import type { Limits } from "./policy/types.js";
 import type { Engine } from "./scheduler/engine.js";
+import { LocalLimiter } from "./scheduler/limiter.js";
 import { Broker } from "./scheduler/shared/broker.js";
 import { Link } from "./scheduler/shared/link.js";
 import { Renewals } from "./scheduler/shared/renewals.js";
@@ -10,7 +12,6 @@ import { StoreLimiter } from "./scheduler/shared/sharedLimiter.js";
 import { Standby } from "./scheduler/shared/standby.js";
 import { storeProblem } from "./scheduler/shared/storeCheck.js";
 import { StoreKeyLimiter } from "./scheduler/shared/storeKeyLimiter.js";
-import { systemClock } from "./scheduler/systemClock.js";
 import type { SharedKeyLimiter, SharedOptions } from "./sharedTypes.js";
 import type { MakeFront } from "./sharing.js";
 import { memoryStore } from "./stores/memory.js";
@@ -59,10 +60,19 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
     onHeld: (keys) => broker?.held(keys),
     track: (work) => broker?.track(work),
   });
-  const front = makeFront({ ...own, clock }, (made_) => {
-    made.engine = made_;
-    broker = new Broker({ engine: made_, link, standby, settler, options: { outage, isBatch: batch, process, name } });
-    return broker;
+  const front = makeFront({ ...own, clock }, (parts) => {
+    const counsel = (made_: Engine): Broker => {
+      made.engine = made_;
+      broker = new Broker({
+        engine: made_,
+        link,
+        standby,
+        settler,
+        options: { outage, isBatch: batch, process, name },
+      });
+      return broker;
+    };
+    return new LocalLimiter({ ...parts, onExempt: (key) => parts.onDisabled(key, "localhost"), counsel });
   });
   if (broker === undefined) throw new Error("The front makes its engine at once.");
   const readPause = (value: unknown): number => durationUs(value, "duration", { allowInfinity: true });

@@ -88,6 +88,8 @@ export interface SharedLimiter {
   explain(target: Target): Promise<Explanation>;
   /** Milliseconds since the last start of any process; Infinity before the first, or when it is long ago. */
   elapsedMs(target: Target): Promise<number>;
+  /** Whether anything limits requests to it, by the policy of this process. */
+  isEnabled(target: Target): Promise<boolean>;
   /** Holds one host for all processes, for `duration` or until `resume`; without a target, everything in this process. */
   pause(target?: Target, duration?: Duration): Promise<void>;
   /** Ends a pause of one host for all processes; without a target, the pause of this process and every pause it made. A cooldown goes on. */
@@ -126,6 +128,7 @@ export interface SharedKeyLimiter {
   stats(options?: StatsOptions): Promise<Stats | FleetStats>;
   explain(): Promise<Explanation>;
   elapsedMs(): Promise<number>;
+  isEnabled(): Promise<boolean>;
   pause(duration?: Duration): Promise<void>;
   resume(): Promise<void>;
   cancelWaiting(reason?: unknown): Promise<number>;

@@ -1,14 +1,17 @@
+import type { LimiterParts } from "./engine/limiter.js";
+import type { Connectable } from "./http/connectHttp.js";
 import type { Limits } from "./policy/types.js";
-import type { EngineOptions } from "./scheduler/engine.js";
-import type { LocalLimiter } from "./scheduler/limiter.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
-import type { LimiterOptions } from "./types.js";
+import type { Limiter, LimiterOptions } from "./types.js";
 
-/** Makes the limiter in front, which queues and keeps the books of this process, around the one who has the last word. */
-export type MakeFront = (
+/** A limiter as the root puts it together: it can be connected to HTTP and to a log. */
+export type Front = Connectable & Pick<Limiter, "subscribe"> & { announce(): void };
+
+/** Makes the limiter in front of a store, which queues and keeps the books of this process. */
+export type MakeFront = <Made extends Front>(
   options: Omit<LimiterOptions, "store">,
-  counsel: NonNullable<EngineOptions["counsel"]>,
-) => LocalLimiter;
+  create: (parts: LimiterParts) => Made,
+) => Made;
 
 /** How limiters with a store are made. */
 export interface Sharing {

@@ -1,4 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import type { Messages } from "./observe/log.js";
 import type { Explanation, LimiterEvent, Stats } from "./observe/types.js";
 import type { Limits, PolicyInput } from "./policy/types.js";
 
@@ -113,12 +114,14 @@ export interface Permit extends Disposable {
   report(outcome: Outcome): void;
 }
 
-/** The answer of `check`. `waitMs` is 0 exactly when `proceed` is true. */
+/** The answer of `check`. `waitMs` is 0 exactly when `proceed` is true; else whole milliseconds, rounded up, so that a timer set by it does not come early. */
 export interface Decision {
   readonly proceed: boolean;
   readonly waitMs: number;
   /** Why it would wait, in a sentence. Absent when it may proceed. */
   readonly reason?: string;
+  /** Only an answer can tell, that of a probe or of a request in flight: `waitMs` says when to look again, a quarter of a second at most where nothing else stops it. */
+  readonly isEstimate?: true;
 }
 
 /** Where time comes from. All instants are of one timeline. */
@@ -137,6 +140,8 @@ export interface Clock {
   clearTimer(timer: unknown): void;
   /** Lets the process end although this timer is pending. May be absent. */
   unref?(timer: unknown): void;
+  /** By how much the platform's own timers may call before their time; `check` adds it to its waits. Default 0. */
+  readonly earlyMs?: number;
 }
 
 /** Where log lines go; `console` fits. A logger that throws is ignored. */
@@ -152,7 +157,9 @@ export interface LimiterOptions {
   readonly clock?: Clock | undefined;
   /** Default: no log. */
   readonly logger?: Logger | undefined;
-  /** How many keys may owe time or be kept at once. Default 1,000,000. Beyond it, new hosts share one lane under the default limits. More than 8,388,608 hosts are beyond it in any case: no `Map` holds twice as many. */
+  /** The lines of the log, for a program that logs in its own language. What is left out is said in English. */
+  readonly messages?: Messages | undefined;
+  /** How many keys may owe time or be kept at once. Default 1,000,000, at most 8,388,608. While as many owe time, a host that is neither known nor named in the policy is refused with `CapacityError`. */
   readonly maxKeys?: number | undefined;
   /** How many idle hosts keep their statistics. Default 100,000. Older ones are folded into one row. 0 keeps no statistics per host. */
   readonly keepStats?: number | undefined;
@@ -179,7 +186,7 @@ export interface RecordOptions {
 export interface Limiter {
   /**
    * Waits its turn, then grants. Never throws; rejects with `signal.reason` on abort, `DeadlineError` when it cannot start within `maxWait`,
-   * `QueueFullError`, `ClosedError`, and `TypeError` or `RangeError` for a target or option that makes no sense.
+   * `QueueFullError`, `CapacityError`, `ClosedError`, and `TypeError` or `RangeError` for a target or option that makes no sense.
    */
   acquire(target: Target, options?: AcquireOptions): Promise<Permit>;
   /** Grants if a start is possible at this moment and nobody waits for the same; else returns undefined and takes nothing. Throws on bad input and after `close`. */
@@ -208,7 +215,7 @@ export interface Limiter {
   fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response>;
   /** A copy of one host's statistics; undefined when it was never seen, or folded away. */
   stats(target: Target): Stats | undefined;
-  /** All kept hosts, and one row for the folded ones if there are any. All at one moment: with 20,000 hosts that takes 15 to 80 ms, in which nothing else happens. */
+  /** Up to 10,000 kept hosts in order of first use, and one row that adds up all others, if there are any. All at one moment; `eachStats` reads every host. */
   stats(): Stats[];
   /**
    * The same rows, each made when it is asked for and as the host is then: take some, let others have their turn, go on. A host whose `evict` is told
@@ -219,15 +226,17 @@ export interface Limiter {
   explain(target: Target): Explanation;
   /** Milliseconds since the last start; Infinity before the first. */
   elapsedMs(target: Target): number;
-  /** Holds one host, or all, for `duration` or until `resume`. What is in flight goes on. Hosts beyond `maxKeys` share a lane: a pause of one holds all of them, and a `warn` event says so. */
+  /** Whether anything limits requests to it: false for an entry with `enabled: false`, and for localhost unless the policy names it. */
+  isEnabled(target: Target): boolean;
+  /** Holds one host, or all, for `duration` or until `resume`. What is in flight goes on. */
   pause(target?: Target, duration?: Duration): void;
   /** Ends a pause; without a target, every pause. A cooldown goes on. */
   resume(target?: Target): void;
   /** Rejects everybody waiting for one host, or all, with `reason`; returns how many. */
   cancelWaiting(target?: Target, reason?: unknown): number;
-  /** Resolves once nobody waits, nothing is in flight and nothing that failed is to be sent again, at one host or at all. A permit that is never released counts until it lapses: `maxHold` where its place is limited, else one to two hours. */
+  /** Resolves once nobody waits, nothing is in flight and nothing that failed is to be sent again, at one host or at all. A permit that is never released counts until it lapses: after `maxHold`, or where no limit counts places, once its key has not started for `maxHold`. */
   idle(target?: Target): Promise<void>;
-  /** Replaces the policy. It applies to everybody queued at once and forgives no debt. A bad policy throws `PolicyError` and changes nothing. */
+  /** Replaces the policy. It applies to everybody queued at once and forgives no debt. A bad policy throws `PolicyError` and changes nothing; so does one that counts hosts together in another way (`groupBy`, a preset's hosts). */
   configure(policy: PolicyInput): void;
   /** Forgets the state of one host, or all. Default `"pacing"`. */
   reset(target?: Target, what?: ResetWhat): void;
@@ -253,6 +262,7 @@ export interface KeyLimiter {
   stats(): Stats;
   explain(): Explanation;
   elapsedMs(): number;
+  isEnabled(): boolean;
   pause(duration?: Duration): void;
   resume(): void;
   cancelWaiting(reason?: unknown): number;

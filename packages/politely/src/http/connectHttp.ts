@@ -1,11 +1,25 @@
-import type { LocalLimiter } from "../scheduler/limiter.js";
-import type { Clock, Limiter } from "../types.js";
+import type { Slowdown } from "../core/key.js";
+import type { Follower } from "../engine/limiter.js";
+import type { UntimedEvent } from "../observe/types.js";
+import type { HttpRules } from "../policy/types.js";
+import type { AcquireOptions, Clock, Limiter, Permit, Target } from "../types.js";
 import { Exchange, type Gate, registerExchange } from "./exchange.js";
 import { PoliteFetch, type Send } from "./fetch.js";
 import type { Pacer } from "./pacer.js";
 
 /** Makes what stands between an exchange and the robots.txt of its sites, which it asks for by `send`. */
 export type MakeGate = (exchange: Exchange, send: Send) => Gate;
+
+/** What HTTP needs of a limiter beside its verbs. */
+export interface Connectable extends Pick<Limiter, "explain"> {
+  follower: Follower | undefined;
+  http(): HttpRules;
+  enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit>;
+  keyOf(target: Target): string;
+  contactWantedBy(key: string): string | undefined;
+  slowByRobots(target: Target, slowdown: Slowdown | undefined): void;
+  tell(event: UntimedEvent): void;
+}
 
 /** What HTTP needs beside a limiter. */
 export interface HttpParts {
@@ -17,7 +31,7 @@ export interface HttpParts {
 }
 
 /** Gives a limiter its exchange, through which `fetch` and the adapters go, and returns what its `fetch` does. */
-export function connectHttp(limiter: LocalLimiter, { clock, random, send, makeGate }: HttpParts): Limiter["fetch"] {
+export function connectHttp(limiter: Connectable, { clock, random, send, makeGate }: HttpParts): Limiter["fetch"] {
   const pacer: Pacer = {
     clock,
     random,

@@ -1,4 +1,4 @@
-import type { Loan } from "../scheduler/limiter.js";
+import type { Loan } from "../engine/limiter.js";
 import type { AcquireOptions, FetchOptions, Permit, Target } from "../types.js";
 import { Flight } from "./flight.js";
 import { Identity } from "./identity.js";

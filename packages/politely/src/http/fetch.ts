@@ -1,5 +1,5 @@
+import { checkNames } from "../engine/knownNames.js";
 import { showValue } from "../policy/showValue.js";
-import { checkNames } from "../scheduler/knownNames.js";
 import type { FetchOptions, PoliteRequestInit } from "../types.js";
 import type { Exchange } from "./exchange.js";
 import { Flight } from "./flight.js";

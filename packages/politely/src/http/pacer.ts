@@ -1,6 +1,6 @@
+import type { Slowdown } from "../core/key.js";
 import type { UntimedEvent } from "../observe/types.js";
 import type { HttpRules } from "../policy/types.js";
-import type { Slowdown } from "../scheduler/slowdowns.js";
 import type { AcquireOptions, Clock, Permit, Target } from "../types.js";
 
 /** What an exchange needs of a limiter. */

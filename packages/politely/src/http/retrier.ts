@@ -1,7 +1,7 @@
 import { isBadAnswer } from "../core/answer.js";
+import { readOutcome } from "../engine/outcome.js";
 import { PolitelyError } from "../errors.js";
 import type { RetryRules } from "../policy/types.js";
-import { readOutcome } from "../scheduler/outcome.js";
 import type { FetchOptions, HeadersLike } from "../types.js";
 import { delay } from "./delay.js";
 import { causeOf, isNetworkFailure } from "./failure.js";

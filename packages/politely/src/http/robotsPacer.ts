@@ -1,4 +1,4 @@
-import type { Slowdown } from "../scheduler/slowdowns.js";
+import type { Slowdown } from "../core/key.js";
 import type { Pacer } from "./pacer.js";
 import type { Robots } from "./robots/parseRobots.js";
 import { msUntilGapChanges, msUntilOpen, robotsGapMs } from "./robots/robotsPace.js";

@@ -1,32 +1,70 @@
 import type { Logger } from "../types.js";
 import type { LimiterEvent } from "./types.js";
 
-/** Turns events into log lines: waits at debug, changes at info, trouble at warn. Returns what the logger returned, so that a rejection can be caught. */
-export function logEvents(logger: Logger): (event: LimiterEvent) => unknown {
-  return (event) => {
+type EventOf<Type extends LimiterEvent["type"]> = Extract<LimiterEvent, { readonly type: Type }>;
+
+/** The lines of the log. Each is made of the event it is about; times are in milliseconds. */
+export interface Messages {
+  /** Default `"politely: example.com: waiting 1.5 s (example.com: rate 1/s, 1.5 s to go)"`. */
+  readonly waiting?: (event: EventOf<"wait">) => string;
+  readonly done?: (event: EventOf<"grant">) => string;
+  /** The configuration in one line, at the start and after each change. */
+  readonly configured?: (event: EventOf<"configure">) => string;
+  /** A host without limits was asked for: `why` is the entry of the policy that says so, `"localhost"` or `"hosts.example.com"`. */
+  readonly disabled?: (host: { readonly key: string; readonly why: string }) => string;
+  readonly paused?: (event: EventOf<"pause">) => string;
+  readonly resumed?: (event: EventOf<"resume">) => string;
+  readonly cooldown?: (event: EventOf<"cooldown">) => string;
+  readonly retry?: (event: EventOf<"retry">) => string;
+  readonly warning?: (event: EventOf<"warn">) => string;
+}
+
+const english: Required<Messages> = {
+  waiting: ({ key, waitMs, reason }) => `politely: ${key}: waiting ${seconds(waitMs)} (${reason})`,
+  done: ({ key, waitedMs }) => `politely: ${key}: done waiting after ${seconds(waitedMs)}`,
+  configured: ({ summary }) => `politely: ${summary}`,
+  disabled: ({ key, why }) => `politely: ${key}: disabled (${why})`,
+  paused: ({ key }) => `politely: ${key}: paused`,
+  resumed: ({ key }) => `politely: ${key}: resumed`,
+  cooldown: ({ key, untilMs, atMs, because }) =>
+    `politely: ${key}: cooling down ${seconds(untilMs - atMs)} after ${because}`,
+  retry: ({ key, attempt, attempts, waitMs, because }) =>
+    `politely: ${key}: sending again (${attempt} of ${attempts}) in ${seconds(waitMs)} after ${because}`,
+  warning: ({ key, message }) => `politely: ${key}: ${message}`,
+};
+
+/** Writes a log: waits at debug, changes at info, trouble at warn. */
+export class Log {
+  readonly #messages: Required<Messages>;
+
+  constructor(
+    readonly logger: Logger,
+    messages: Messages = {},
+  ) {
+    this.#messages = { ...english, ...messages };
+  }
+
+  /** Writes the line of an event, if it has one. Returns what the logger returned, so that a rejection can be caught. */
+  readonly hear = (event: LimiterEvent): unknown => {
+    const { logger } = this;
+    const say = this.#messages;
     switch (event.type) {
       case "wait":
-        return logger.debug?.(`politely: ${event.key}: waiting ${seconds(event.waitMs)} (${event.reason})`);
+        return logger.debug?.(say.waiting(event));
       case "grant":
-        if (event.waitedMs === 0) return undefined;
-        return logger.debug?.(`politely: ${event.key}: done waiting after ${seconds(event.waitedMs)}`);
+        return event.waitedMs === 0 ? undefined : logger.debug?.(say.done(event));
       case "configure":
-        return logger.info?.(`politely: ${event.summary}`);
+        return logger.info?.(say.configured(event));
       case "pause":
+        return logger.info?.(say.paused(event));
       case "resume":
-        return logger.info?.(`politely: ${event.key}: ${event.type}d`);
-      case "cooldown": {
-        const held = seconds(event.untilMs - event.atMs);
-        return logger.warn?.(`politely: ${event.key}: cooling down ${held} after ${event.because}`);
-      }
-      case "retry": {
-        const which = `${event.attempt} of ${event.attempts}`;
-        return logger.info?.(
-          `politely: ${event.key}: sending again (${which}) in ${seconds(event.waitMs)} after ${event.because}`,
-        );
-      }
+        return logger.info?.(say.resumed(event));
+      case "cooldown":
+        return logger.warn?.(say.cooldown(event));
+      case "retry":
+        return logger.info?.(say.retry(event));
       case "warn":
-        return logger.warn?.(`politely: ${event.key}: ${event.message}`);
+        return logger.warn?.(say.warning(event));
       // A permit that expires is told of by a warning as well.
       case "expire":
       case "probe":
@@ -38,6 +76,16 @@ export function logEvents(logger: Logger): (event: LimiterEvent) => unknown {
         return undefined;
     }
   };
+
+  /** Says that a host has no limits. Never throws. */
+  disabled(key: string, why: string): void {
+    try {
+      const result: unknown = this.logger.info?.(this.#messages.disabled({ key, why }));
+      if (result instanceof Promise) result.catch(() => undefined);
+    } catch {
+      // A logger that throws breaks nothing else.
+    }
+  }
 }
 
 function seconds(ms: number): string {

@@ -36,6 +36,8 @@ export interface Explanation {
   readonly proceed: boolean;
   /** At the earliest. 0 exactly when it may proceed. */
   readonly waitMs: number;
+  /** Only an answer can tell: `waitMs` says when to look again. */
+  readonly isEstimate?: true;
   /** How many wait in the same lane already. */
   readonly ahead: number;
   /** Where the host's limits come from: `"hosts.example.com"`, `"presets.arxiv"`, `"default"`, `"localhost"`; `"limits"` where `limit` was given them. */
@@ -126,6 +128,8 @@ export interface WindowStats {
   readonly periodMs: number;
   /** Time until the next unit frees; 0 while some remain. */
   readonly nextFreeMs: number;
+  /** Time until the oldest call leaves the window; 0 while it holds none. Absent with a store. */
+  readonly oldestLeavesMs?: number;
 }
 
 /**

@@ -51,6 +51,8 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
     global: input.global === undefined ? undefined : compileSharedRule(input.global),
     resolve: createResolver({ groupBy, portKeys }),
     hostIsKey: groupBy === undefined,
+    groupBy,
+    together: togetherIn(input, own),
     http: compileHttp(input.http),
     contactWantedBy(key) {
       const name = groupBy === undefined ? key : comparedName(key);
@@ -138,6 +140,17 @@ function compileHostRule(limits: HostLimits, origin: string): HostRule {
     intents: new Map(intents.map(([name, intentLimits]) => [name, compileSharedRule(intentLimits)])),
     exempt: false,
   };
+}
+
+/** The hosts that presets count together, but for those with an entry of their own. */
+function togetherIn(input: PolicyInput, own: PatternTable<HostRule>): ReadonlyMap<string, string> {
+  const together = new Map<string, string>();
+  for (const preset of chosenPresets(input.presets)) {
+    if (preset.countsTogether !== true) continue;
+    for (const host of preset.hosts)
+      if (findPattern(own, host, host) === undefined) together.set(host, presetScope(preset));
+  }
+  return together;
 }
 
 /** The scope of all hosts of a preset together. */

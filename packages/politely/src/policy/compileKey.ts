@@ -18,6 +18,8 @@ export function compileKeyPolicy(limits: Limits, key: string): CompiledPolicy {
     global: undefined,
     resolve: () => resolved,
     hostIsKey: true,
+    groupBy: undefined,
+    together: new Map(),
     http: plainHttp,
     contactWantedBy: () => undefined,
     warnings: warningsOfLimits(limits, ""),

@@ -58,7 +58,7 @@ function compileWith(limits: Limits, maxQueueIfNone: number): Rule {
   const gapUs = Math.max(durationUs(limits.minDelay ?? 0, "minDelay", { allowZero: true }), fastest.gapUs);
   const burst = limits.rate === undefined ? 1 : (limits.burst ?? 1);
   const rate = limits.rate === undefined ? undefined : unwrap(readRate(limits.rate), "rate");
-  const refill = rate === undefined ? { rateCount: 0, ratePerUs: 0 } : unwrap(readRefill(rate), "rate");
+  const refill = rate === undefined ? { rateCount: 0, ratePerUs: 0 } : unwrap(readRefill(rate, burst), "rate");
   const written = asList(limits.window).map((window) => unwrap(readRate(window), "window"));
   const windows = written.map((window) => unwrap(readWindow(window), "window"));
   const quota = limits.quota === undefined ? undefined : { ...limits.quota, timeZone: limits.quota.timeZone ?? "UTC" };

@@ -1,5 +1,5 @@
 import { readDuration } from "./duration.js";
-import { isFaster, maxUnits, readRate, readRefill } from "./rate.js";
+import { isFaster, maxUnits, readRate, readRefill, type WrittenRate } from "./rate.js";
 import type { Check } from "./shape.js";
 import { showValue } from "./showValue.js";
 import { fieldPath } from "./validate.js";
@@ -16,16 +16,27 @@ export function bucketTooLarge(fields: BucketFields): Check {
   return (entry, path, report) => {
     const burst = entry[fields.burst];
     const rate = readRate(fields.rateOf(entry));
-    const refill = rate.ok ? readRefill(rate.value) : rate;
-    if (!rate.ok || !refill.ok || typeof burst !== "number" || burst > maxUnits) return;
-    const max = Math.floor(Number.MAX_SAFE_INTEGER / refill.value.ratePerUs);
-    if (burst > max) {
+    if (!rate.ok || typeof burst !== "number" || !(burst >= 1) || burst > maxUnits || !readRefill(rate.value).ok)
+      return;
+    if (!readRefill(rate.value, burst).ok) {
+      const max = largestBurst(rate.value, burst);
       report(
         fieldPath(path, fields.burst),
         `must be at most ${max} for whole numbers to count it at the rate ${rate.value.text}; got ${showValue(burst)}`,
       );
     }
   };
+}
+
+/** The largest burst below one that is too large, found by halving. */
+function largestBurst(rate: WrittenRate, tooLarge: number): number {
+  let [low, high] = [1, tooLarge];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (readRefill(rate, middle).ok) low = middle;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Finds a lower bound of the adaptive rate that is above the upper one. */

@@ -3,7 +3,6 @@ import { bucketTooLarge } from "./contradictions.js";
 import { maxUnits, readRate, readRefill } from "./rate.js";
 import { readHostName } from "./schema.js";
 import type { Check, ObjectShape } from "./shape.js";
-import { showValue } from "./showValue.js";
 import type { Limits, PolicyInput } from "./types.js";
 import { fieldPath, isPlainObject, validate } from "./validate.js";
 
@@ -21,11 +20,8 @@ const rateOf = (entry: Readonly<Record<string, unknown>>): unknown => ({ count: 
 
 const rateUncountable: Check = (entry, path, report) => {
   const rate = readRate(rateOf(entry));
-  if (!rate.ok || readRefill(rate.value).ok) return;
-  report(
-    fieldPath(path, "requests_per_second"),
-    `must have fewer digits, so that whole numbers can count it; got ${showValue(entry.requests_per_second)}`,
-  );
+  const refill = rate.ok ? readRefill(rate.value) : rate;
+  if (rate.ok && !refill.ok) report(fieldPath(path, "requests_per_second"), refill.problem);
 };
 
 const domainShape: ObjectShape = {

@@ -1,6 +1,6 @@
+import { windowGrainUs } from "../core/limits/window.js";
 import { maxDurationUs } from "../core/maxDuration.js";
 import type { WindowRule } from "../core/rule.js";
-import { windowGrainUs } from "../core/window.js";
 import { formatDuration, readDuration } from "./duration.js";
 import { ceilTimes, decimalPattern, type Fraction, readFraction, reduce } from "./fraction.js";
 import { bad, good, type Reading, wrongType } from "./reading.js";
@@ -55,25 +55,35 @@ export function readRate(value: unknown): Reading<WrittenRate> {
   return good({ count: units, perUs: perUs.value, text: `${count}/${formatPeriod(perUs.value)}` });
 }
 
-/** Makes a rate ready for a token bucket. A count with decimals becomes a whole one over a longer time: 2.5/s is 5 each 2 s. */
-export function readRefill(rate: WrittenRate): Reading<Refill> {
-  const { top, bottom } = reduce(rate.count.top, rate.count.bottom * BigInt(rate.perUs));
-  if (top > Number.MAX_SAFE_INTEGER || bottom > Number.MAX_SAFE_INTEGER) {
-    return bad(
-      `must be a rate that whole numbers can count; got "${rate.text}". Use fewer digits, or a longer time: "1/3s" rather than "0.333333333333/s"`,
-    );
-  }
+/** A refill that had to be rounded is at most a thousandth slower than it was written. */
+const LEAST_TOP = 1_000n;
+
+/**
+ * Makes a rate ready for a token bucket that holds `burst` units. A count with decimals becomes a whole one over a longer time: 2.5/s is 5 each 2 s.
+ * One that whole numbers cannot count, as a third or π, is rounded down.
+ */
+export function readRefill(rate: WrittenRate, burst = 1): Reading<Refill> {
+  const largest = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / burst));
+  const exact = reduce(rate.count.top, rate.count.bottom * BigInt(rate.perUs));
+  if (exact.top <= Number.MAX_SAFE_INTEGER && exact.bottom <= largest) return refillOf(exact);
+  const top = (exact.top * largest) / exact.bottom;
+  if (top > Number.MAX_SAFE_INTEGER) return bad(`must be at most a million starts per microsecond; got "${rate.text}"`);
+  if (top < LEAST_TOP) return bad(`must not be slower than whole numbers can count; got "${rate.text}"`);
+  return refillOf(reduce(top, largest));
+}
+
+function refillOf({ top, bottom }: Fraction): Reading<Refill> {
   return good({ rateCount: Number(top), ratePerUs: Number(bottom) });
 }
 
-/** Makes a rate ready for a sliding window. A count with decimals becomes a whole one over a longer time: 0.5/s is 1 in 2 s. */
+/** Makes a rate ready for a sliding window: the count is rounded down, and less than one is one in a longer time. 54.9/min is 54 in a minute, 0.5/s is 1 in 2 s. */
 export function readWindow(rate: WrittenRate): Reading<WindowRule> {
-  const { top: count, bottom: stretch } = rate.count;
-  const perUs = BigInt(rate.perUs) * stretch;
+  const { top, bottom } = rate.count;
+  const isWhole = top >= bottom;
+  const count = isWhole ? top / bottom : 1n;
+  const perUs = isWhole ? BigInt(rate.perUs) : ceilTimes({ top: bottom, bottom: top }, BigInt(rate.perUs));
   if (count > maxUnits) return bad(`must count at most ${maxUnits} in a window; got "${rate.text}"`);
-  if (perUs > maxDurationUs) {
-    return bad(`must be a whole count in at most 100 years; got "${rate.text}". Use fewer digits, or a longer time`);
-  }
+  if (perUs > maxDurationUs) return bad(`must allow at least one start in 100 years; got "${rate.text}"`);
   const grainUs = windowGrainUs(Number(count), Number(perUs));
   return good({ count: Number(count), perUs: Number(perUs), grainUs });
 }

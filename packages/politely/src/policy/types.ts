@@ -176,6 +176,10 @@ export interface CompiledPolicy {
   resolve(target: Target): ResolvedTarget;
   /** True when a normalised host is its own key, so that a known key given as a target needs no work (no custom `groupBy`). */
   readonly hostIsKey: boolean;
+  /** What makes keys of URLs, where hosts are not their own keys. */
+  readonly groupBy: ((url: URL) => string) | undefined;
+  /** Hosts that a preset counts together, each with the scope that counts them. */
+  readonly together: ReadonlyMap<string, string>;
   /** How HTTP requests are made. */
   readonly http: HttpRules;
   /** The preset of a key whose site wants to know how to reach the caller; undefined for others. */

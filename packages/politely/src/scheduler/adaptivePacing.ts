@@ -1,6 +1,6 @@
 import { type AdaptiveState, afterObservation, badCount, forgottenAtUs, withinRule } from "../core/adaptive.js";
 import type { AdaptiveRule } from "../core/rule.js";
-import type { Answer } from "./answers.js";
+import type { Answer } from "../engine/outcome.js";
 import type { Ledger } from "./ledger.js";
 import type { Learned } from "./slowdowns.js";
 

@@ -1,35 +1,11 @@
-import { type AnswerKind, type BadAnswer, isBadAnswer } from "../core/answer.js";
-import { afterBadAnswer, afterSuccess, type CooldownState } from "../core/cooldown.js";
-import { type BudgetSaid, type Headroom, headroomAfter } from "../core/headroom.js";
-import type { Events } from "./events.js";
+import { type BadAnswer, isBadAnswer } from "../core/answer.js";
+import { type Headroom, headroomAfter } from "../core/headroom.js";
+import type { Events } from "../engine/events.js";
+import type { Answer } from "../engine/outcome.js";
+import { afterBadAnswer, afterSuccess, type CooldownState } from "../shared/cooldown.js";
 import type { Ledger } from "./ledger.js";
 import type { HeldPermit } from "./permit.js";
 import type { Slowdown } from "./slowdowns.js";
-
-/** An outcome, understood. */
-export interface Answer {
-  readonly kind: AnswerKind | "unused";
-  /** 0 when the site did not say. */
-  readonly retryAfterUs: number;
-  /** From the start to the answer, as the caller says; undefined when it does not say. */
-  readonly latencyUs: number | undefined;
-  /** What was answered, for people. */
-  readonly because: string;
-  /** The scope to hold instead of the host. */
-  readonly scope: string | undefined;
-  /** What the site says is left of its budget; undefined when it does not say. */
-  readonly budget: (BudgetSaid & { readonly because: string }) | undefined;
-}
-
-/** `release()` without an outcome. */
-export const NEUTRAL: Answer = {
-  kind: "neutral",
-  retryAfterUs: 0,
-  latencyUs: undefined,
-  because: "no outcome",
-  scope: undefined,
-  budget: undefined,
-};
 
 /** One answer at one key. */
 export interface AnswerAt {

@@ -1,10 +1,10 @@
+import { checkNames } from "../engine/knownNames.js";
 import { ClosedError, DeadlineError, QueueFullError } from "../errors.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { AcquireOptions, Permit, Target } from "../types.js";
 import { costOf, type Demand, withAsked } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { earliestUs, reasonOf, until } from "./forecast.js";
-import { checkNames } from "./knownNames.js";
 import { type LaneCost, type LaneSpec, Terms, Waiter } from "./lane.js";
 
 type WaitEvent = Extract<LimiterEvent, { readonly type: "wait" }>;

@@ -1,6 +1,6 @@
-import { rateOwedAt, rateOwedUnder } from "../core/rate.js";
 import type { Rule, WindowRule } from "../core/rule.js";
-import { windowCountedAt } from "../core/window.js";
+import { rateOwedAt, rateOwedUnder } from "../shared/rate.js";
+import { windowCountedAt } from "../shared/window.js";
 import type { Holds } from "./flight.js";
 import { unitedWindow } from "./formerLimits.js";
 import type { Ledger } from "./ledger.js";

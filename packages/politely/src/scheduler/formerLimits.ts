@@ -1,5 +1,5 @@
 import type { Rule, WindowRule } from "../core/rule.js";
-import { windowGrainUs } from "../core/window.js";
+import { windowGrainUs } from "../shared/window.js";
 import type { Ledger } from "./ledger.js";
 import { NO_LOG } from "./windowLogs.js";
 

@@ -1,5 +1,5 @@
+import { Heap, type Positioned } from "../engine/heap.js";
 import { ONE } from "./cost.js";
-import { Heap, type Positioned } from "./heap.js";
 import { isLaneBefore, type Lane } from "./lane.js";
 import type { Claim, Reservation } from "./reservations.js";
 

@@ -1,4 +1,4 @@
-import { rateOwedAt, rateOwedWithout } from "../core/rate.js";
+import { rateOwedAt, rateOwedWithout } from "../shared/rate.js";
 import type { Cost } from "./cost.js";
 import { countedWindows } from "./formerLimits.js";
 import type { Ledger, Taken } from "./ledger.js";

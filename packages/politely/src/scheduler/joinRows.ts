@@ -1,5 +1,5 @@
-import type { CooldownState } from "../core/cooldown.js";
 import type { WindowRule } from "../core/rule.js";
+import type { CooldownState } from "../shared/cooldown.js";
 import { adoptHolds } from "./flight.js";
 import { loggedWindows, unitedWindow } from "./formerLimits.js";
 import type { Ledger } from "./ledger.js";

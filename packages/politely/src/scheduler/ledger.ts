@@ -1,8 +1,8 @@
-import { type CooldownState, cooldownReadyAt, isCooldownForgotten } from "../core/cooldown.js";
-import { gapReadyAt } from "../core/gap.js";
-import { rateOwedAt, rateReadyAt } from "../core/rate.js";
 import type { Rule, WindowRule } from "../core/rule.js";
 import type { LimitKind } from "../observe/types.js";
+import { type CooldownState, cooldownReadyAt, isCooldownForgotten } from "../shared/cooldown.js";
+import { gapReadyAt } from "../shared/gap.js";
+import { rateOwedAt, rateReadyAt } from "../shared/rate.js";
 import type { Cost } from "./cost.js";
 import { type Hold, Holds, LooseFlights } from "./flight.js";
 import { countedWindows, type FormerLimits, logAnswer } from "./formerLimits.js";

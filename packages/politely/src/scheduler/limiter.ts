@@ -1,3 +1,6 @@
+import { checkNames } from "../engine/knownNames.js";
+import { isEnabledBy } from "../engine/need.js";
+import { answerOfError, answerOfValue } from "../engine/taskAnswer.js";
 import { ClosedError } from "../errors.js";
 import type { Cause, Explanation, LimiterEvent, Stats, UntimedEvent } from "../observe/types.js";
 import type { CompiledPolicy, HttpRules, PolicyInput } from "../policy/types.js";
@@ -18,13 +21,11 @@ import { ONE } from "./cost.js";
 import type { Demand } from "./demand.js";
 import { Engine, type EngineOptions } from "./engine.js";
 import { CLOSED, causesOf, earliestUs, keyName } from "./forecast.js";
-import { checkNames } from "./knownNames.js";
 import { Quiet } from "./quiet.js";
 import { reconfigure } from "./reconfigure.js";
 import { resetTarget } from "./resetting.js";
 import type { Slowdown } from "./slowdowns.js";
 import { allStats, eachStats, hostStats } from "./stats.js";
-import { answerOfError, answerOfValue } from "./taskAnswer.js";
 
 /** Up to this many hosts, one host's statistics are looked up only after a whole sweep, so that what is folded is exact. */
 const SMALL_TABLE = 4096;
@@ -226,6 +227,10 @@ export class LocalLimiter implements Limiter {
     const engine = this.#engine;
     const slot = engine.keys.hosts.get(engine.policy.resolve(target).key);
     return slot === undefined ? Number.POSITIVE_INFINITY : (engine.nowUs() - engine.ledger.lastUs(slot)) / 1000;
+  }
+
+  isEnabled(target: Target): boolean {
+    return isEnabledBy(this.#engine.policy, target);
   }
 
   /**

@@ -1,5 +1,5 @@
-import { rateReadyAt } from "../core/rate.js";
 import type { QuotaRule, Rule } from "../core/rule.js";
+import { rateReadyAt } from "../shared/rate.js";
 import type { Ledger } from "./ledger.js";
 import { ROW } from "./slab.js";
 import { SOURCES } from "./slowdowns.js";

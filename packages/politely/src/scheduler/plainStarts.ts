@@ -1,4 +1,4 @@
-import { rateOwedAt } from "../core/rate.js";
+import { rateOwedAt } from "../shared/rate.js";
 import type { Books } from "./books.js";
 import type { Engine } from "./engine.js";
 import type { LooseFlights } from "./flight.js";

@@ -1,11 +1,11 @@
+import { Deadlines } from "../engine/deadlines.js";
+import { Heap } from "../engine/heap.js";
+import { OneTimer } from "../engine/oneTimer.js";
 import type { Clock } from "../types.js";
 import type { Counsel } from "./counsel.js";
-import { Deadlines } from "./deadlines.js";
 import { Gate, gateAhead, isGateBefore, NO_ROW } from "./gate.js";
-import { Heap } from "./heap.js";
-import { costAt, isLaneBefore, Lane, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
+import { costAt, isLaneBefore, Lane, type LaneCost, type LaneSpec, type Terms, type Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";
-import { OneTimer } from "./oneTimer.js";
 import type { QueueOwner } from "./queueOwner.js";
 import { LOOK_AGAIN_US, Reservations } from "./reservations.js";
 import { HAS_GATE } from "./slab.js";
@@ -24,7 +24,7 @@ const FAR_US = 86_400_000_000;
  */
 export class Queue {
   readonly lanes = new Map<string, Lane>();
-  readonly deadlines = new Deadlines();
+  readonly deadlines = new Deadlines<Terms>();
   /** Requests waiting in all lanes. */
   waiting = 0;
   /** Nothing starts before this instant. */
@@ -208,7 +208,7 @@ export class Queue {
         this.#serve(gate, nowUs);
         continue;
       }
-      const overdue = this.deadlines.due(nowUs);
+      const overdue = this.deadlines.due(nowUs)?.waiter;
       if (overdue !== undefined) this.#expire(overdue, nowUs);
       else if (nowUs >= this.alarmUs) this.owner.alarm(nowUs);
       else return nowUs;

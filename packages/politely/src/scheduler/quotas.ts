@@ -1,11 +1,11 @@
-import { quotaUsed } from "../core/quota.js";
+import { WallCalendar } from "../core/calendar.js";
 import type { QuotaRule } from "../core/rule.js";
-import { Calendar } from "./calendar.js";
+import { quotaUsed } from "../shared/quota.js";
 import type { Slab } from "./slab.js";
 
 /** The calendar budgets of all keys: which period each was last used in, and how much of it. */
 export class Quotas {
-  readonly #calendar = new Calendar();
+  readonly #calendar = new WallCalendar(Date.now);
 
   constructor(
     readonly slab: Slab,

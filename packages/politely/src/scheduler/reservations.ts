@@ -1,6 +1,6 @@
+import { Heap, type Positioned } from "../engine/heap.js";
 import type { LimitKind } from "../observe/types.js";
 import type { Gate } from "./gate.js";
-import { Heap, type Positioned } from "./heap.js";
 import { costAt, isLaneBefore, type Lane } from "./lane.js";
 import type { Ledger } from "./ledger.js";
 import { HAS_COOLDOWN, HAS_PAUSE, HAS_SLOWDOWN, IS_RESERVED } from "./slab.js";

@@ -1,16 +1,16 @@
+import { toUs } from "../engine/instant.js";
+import { checkNames } from "../engine/knownNames.js";
+import type { Answer } from "../engine/outcome.js";
+import { isReported, type Reported, readOutcome, reportedOf } from "../engine/outcome.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
-import type { Answer, AnswerAt } from "./answers.js";
+import type { AnswerAt } from "./answers.js";
 import { type Cost, NOTHING, ONE } from "./cost.js";
 import { readCost, scopeRow } from "./demand.js";
 import type { Engine } from "./engine.js";
-import { toUs } from "./instant.js";
 import { OVERFLOW_KEY } from "./keys.js";
-import { checkNames } from "./knownNames.js";
 import { costAt } from "./lane.js";
 import { FORGOTTEN_UNITS, type Ledger, type Taken } from "./ledger.js";
-import { readOutcome } from "./outcome.js";
 import { EXEMPT_ONLY, type HeldPermit, type PermitOwner } from "./permit.js";
-import { isReported, type Reported, reportedOf } from "./reported.js";
 import { HAS_GATE } from "./slab.js";
 
 /** Takes permits back, counts starts made without one, and passes on what was answered. */

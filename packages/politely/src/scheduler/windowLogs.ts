@@ -13,7 +13,7 @@ import {
   windowSpan,
   windowUsed,
   windowWords,
-} from "../core/window.js";
+} from "../shared/window.js";
 
 /** A log that has nothing in it and takes no memory. */
 export const NO_LOG = 0;

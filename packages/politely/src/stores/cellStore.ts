@@ -1,9 +1,9 @@
-import { decide } from "../core/shared/decide.js";
-import { keepForUs } from "../core/shared/expiry.js";
-import { freshKey, type KeyState } from "../core/shared/keyState.js";
-import { decideLease } from "../core/shared/lease.js";
-import type { LeaseOperation, LimitOperation, Operation, ReplyTo } from "../core/shared/operation.js";
-import { readState, stateText } from "../core/shared/stateText.js";
+import { decide } from "../shared/decide.js";
+import { keepForUs } from "../shared/expiry.js";
+import { freshKey, type KeyState } from "../shared/keyState.js";
+import { decideLease } from "../shared/lease.js";
+import type { LeaseOperation, LimitOperation, Operation, ReplyTo } from "../shared/operation.js";
+import { readState, stateText } from "../shared/stateText.js";
 import type { CellChange, Cells, CellWrite } from "./cells.js";
 import type { Store } from "./store.js";
 

@@ -1,4 +1,4 @@
-import type { Operation, ReplyTo } from "../core/shared/operation.js";
+import type { Operation, ReplyTo } from "../shared/operation.js";
 import { cellStore } from "./cellStore.js";
 import type { CellChange, Cells } from "./cells.js";
 import { checkOptionNames } from "./checkOptionNames.js";

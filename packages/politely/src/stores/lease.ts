@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { LeaseReply } from "../core/shared/operation.js";
+
 import { PolitelyError, StoreError } from "../errors.js";
+import type { LeaseReply } from "../shared/operation.js";
 import { answerWithinMs, askStore, askTwice, type LeaseClaim, trustedUntilMs } from "./leaseClaim.js";
 
 /** How a lease was lost. `"expired"`: its ttl ran out before a renewal came through. `"taken"`: the store says that somebody else has it. */

@@ -1,5 +1,5 @@
-import type { LeaseOperation, LeaseReply } from "../core/shared/operation.js";
 import { StoreError } from "../errors.js";
+import type { LeaseOperation, LeaseReply } from "../shared/operation.js";
 import type { Clock } from "../types.js";
 import type { Store } from "./store.js";
 

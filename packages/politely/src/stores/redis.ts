@@ -1,4 +1,4 @@
-import type { LimitOperation, Operation, ReplyTo } from "../core/shared/operation.js";
+import type { LimitOperation, Operation, ReplyTo } from "../shared/operation.js";
 import { checkOptionNames } from "./checkOptionNames.js";
 import { type IoredisClient, type NodeRedisClient, runnerOf } from "./redis/client.js";
 import { clientErrors } from "./redis/clientErrors.js";

@@ -1,4 +1,4 @@
-import type { Operation, ReplyTo } from "../core/shared/operation.js";
+import type { Operation, ReplyTo } from "../shared/operation.js";
 
 /**
  * Where shared state lives. One method decides: several keys together, all or nothing.

@@ -1,6 +1,6 @@
+import { checkNames } from "../engine/knownNames.js";
+import { systemClock } from "../engine/systemClock.js";
 import { showValue } from "../policy/showValue.js";
-import { checkNames } from "../scheduler/knownNames.js";
-import { systemClock } from "../scheduler/systemClock.js";
 import type { Clock } from "../types.js";
 import { wholeNumber } from "./origin/checks.js";
 import { Exchange, type Receiver } from "./origin/exchange.js";

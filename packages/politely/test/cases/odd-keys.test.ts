@@ -1,28 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { expectBooks, granted, keyRig, many, rig } from "../verbs/support.js";
 
-describe("a host beyond maxKeys", () => {
-  it.each([
-    { title: "whose permit is still out", isReleased: false },
-    { title: "whose permit is back", isReleased: true },
-  ])(
-    "does not get a second start with a row of its own, once the row of another is free: $title",
-    async ({ isReleased }) => {
-      const { clock, limiter } = rig({ default: { rate: "1/10s" } }, { maxKeys: 1 });
-      const first = granted(limiter.tryAcquire("a.example"));
-      if (isReleased) first.release();
-      await clock.advance(9_500);
-      expect(limiter.tryAcquire("x.example")).toBeDefined();
-      limiter.stats();
-      await clock.advance(1_000);
-      limiter.stats("a.example");
-      expect(limiter.tryAcquire("x.example")).toBeUndefined();
-      await clock.advance(9_000);
-      expect(limiter.tryAcquire("x.example")).toBeDefined();
-    },
-  );
-});
-
 describe("a port that had limits of its own", () => {
   it.each([
     { title: "and only the port was used before", used: ["x.example:8443"] },

@@ -1,4 +1,4 @@
-import { rateOwedAt, rateOwedWithout, rateReadyAt } from "../../src/core/rate.js";
+import { rateOwedAt, rateOwedWithout, rateReadyAt } from "../../src/shared/rate.js";
 
 /** A bucket in whole numbers: `count` units come back each `perUs`. */
 export interface BucketNumbers {

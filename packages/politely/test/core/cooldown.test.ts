@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { BadAnswer } from "../../src/core/answer.js";
+import type { Rule } from "../../src/core/rule.js";
+import { compileRule } from "../../src/policy/compileRule.js";
 import {
   afterBadAnswer,
   afterSuccess,
@@ -9,9 +11,7 @@ import {
   INCIDENT_MEMORY_US,
   isCooldownForgotten,
   PROBE_PATIENCE_US,
-} from "../../src/core/cooldown.js";
-import type { Rule } from "../../src/core/rule.js";
-import { compileRule } from "../../src/policy/compileRule.js";
+} from "../../src/shared/cooldown.js";
 import { seeded } from "../laws/seeded.js";
 
 const second = 1_000_000;

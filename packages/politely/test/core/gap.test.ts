@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gapReadyAt } from "../../src/core/gap.js";
+import { gapReadyAt } from "../../src/shared/gap.js";
 
 describe("a gap", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { quotaUsed } from "../../src/core/quota.js";
+import { quotaUsed } from "../../src/shared/quota.js";
 
 describe("a calendar budget", () => {
   it.each([

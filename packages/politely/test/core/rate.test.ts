@@ -1,6 +1,6 @@
 import fc, { type Arbitrary } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rateOwedAt, rateOwedUnder, rateOwedWithout, rateReadyAt } from "../../src/core/rate.js";
+import { rateOwedAt, rateOwedUnder, rateOwedWithout, rateReadyAt } from "../../src/shared/rate.js";
 import { seeded } from "../laws/seeded.js";
 import { bucketViolation } from "../oracle/violations.js";
 import { Bucket, type BucketNumbers } from "./bucket.js";

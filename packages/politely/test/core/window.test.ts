@@ -12,7 +12,7 @@ import {
   windowReadyAt,
   windowUsed,
   windowWords,
-} from "../../src/core/window.js";
+} from "../../src/shared/window.js";
 import { seeded } from "../laws/seeded.js";
 import { windowViolation } from "../oracle/violations.js";
 import { NaiveWindow } from "./naiveWindow.js";

@@ -49,7 +49,7 @@ describe("L7 deadline", () => {
         const limiter = limit(toLimits(spec), { clock });
         for (const pauseUs of pauses) {
           await clock.advance(pauseUs / 1000);
-          const { waitMs } = limiter.check();
+          const { waitMs } = limiter.explain();
           if (waitMs > 0) {
             const error: unknown = await limiter
               .acquire({ maxWait: (toUs(waitMs) - 1) / 1000 })
@@ -82,7 +82,7 @@ describe("L7 deadline", () => {
         const checks: Promise<void>[] = [];
         for (const [afterUs, cost] of arrivals) {
           await clock.advance(afterUs / 1000);
-          const toldUs = toUs(clock.now() + limiter.check().waitMs);
+          const toldUs = toUs(clock.now() + limiter.explain().waitMs);
           checks.push(
             limiter.acquire({ cost }).then((permit) => expect(toUs(permit.startedAtMs)).toBeGreaterThanOrEqual(toldUs)),
           );

@@ -135,7 +135,7 @@ describe("L8 two clocks", () => {
           await clock.runToEnd();
           (await permit).release("server_error");
           const steadyMs = Math.min(6000, 1000 * 2 ** (step - 1));
-          const { waitMs } = limiter.check();
+          const { waitMs } = limiter.explain();
           expect(waitMs).toBeGreaterThanOrEqual(steadyMs - 1e-6);
           expect(waitMs).toBeLessThanOrEqual(steadyMs * (1 + jitter) + 0.002);
         }

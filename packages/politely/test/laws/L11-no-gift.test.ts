@@ -135,7 +135,7 @@ describe("L11 no gift", () => {
             continue;
           }
           const earliestUs = bucket.readyAt(nowUs);
-          const waitUs = toUs(limiter.check().waitMs);
+          const waitUs = toUs(limiter.explain().waitMs);
           expect(nowUs + waitUs).toBeGreaterThanOrEqual(earliestUs);
           expect(nowUs + waitUs).toBeLessThanOrEqual(
             earliestUs + Math.ceil((slackUnits * current.perUs) / current.count),

@@ -13,9 +13,9 @@ const anyStep = fc.record({
 });
 type Step = typeof anyStep extends fc.Arbitrary<infer One> ? One : never;
 
-const anyBounds = fc.record({ keepStats: fc.constantFrom(0, 1, 3, 100), maxKeys: fc.constantFrom(2, 5, 100) });
+const anyBounds = fc.record({ keepStats: fc.constantFrom(0, 1, 3, 100) });
 
-function world(bounds: Pick<LimiterOptions, "keepStats" | "maxKeys">): {
+function world(bounds: Pick<LimiterOptions, "keepStats">): {
   readonly clock: VirtualClock;
   readonly limiter: Limiter;
 } {

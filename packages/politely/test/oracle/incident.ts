@@ -59,9 +59,10 @@ export function incidentAfter(log: readonly HostLogEntry[], rules: HoldRules): I
       state = { ...state, probe: ending.kind === "unused" ? "due" : "none" };
     }
     if (ending.kind === "success" && startedUs > state.beganUs) {
-      // Over and forgotten, unless a hold still runs: no success shortens that.
-      state = atUs >= state.untilUs ? quiet : { ...state, throttleStep: 0, errorStep: 0 };
-      if (state === quiet) raised = { throttle: false, error: false };
+      // The steps begin again, and nobody waits for a probe, unless a hold still runs: no success shortens that. What was under way when the
+      // incident began belongs to it for ever.
+      const probe = atUs >= state.untilUs ? "none" : state.probe;
+      state = { ...state, throttleStep: 0, errorStep: 0, probe };
     }
     if (ending.kind === "neutral" || ending.kind === "unused" || ending.kind === "success") continue;
 

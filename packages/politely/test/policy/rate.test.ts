@@ -34,9 +34,23 @@ describe("a rate as a bucket", () => {
     expect(refillOf(value)).toEqual({ rateCount, ratePerUs });
   });
 
-  it("refuses a rate with more digits than whole numbers can count", () => {
-    expect(() => refillOf("0.3333333333333333/s")).toThrow(/whole numbers can count; got "0.3333333333333333\/s"/);
-    expect(() => refillOf({ count: 1e300, per: 1 })).toThrow("whole numbers can count");
+  it("rounds a rate down that has more digits than whole numbers can count, by a thousandth at most", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.constantFrom(1 / 3, 40 / 60, Math.PI), fc.double({ min: 1e-3, max: 1e6, noNaN: true })),
+        fc.integer({ min: 1, max: 1000 }),
+        (count, burst) => {
+          const written = rateOf({ count, per: "1s" });
+          const { rateCount, ratePerUs } = unwrap(readRefill(written, burst), "rate");
+          const { top, bottom } = written.count;
+          const [ours, exact] = [BigInt(rateCount) * bottom * 1_000_000n, top * BigInt(ratePerUs)];
+          expect(ours <= exact && ours * 1_001n >= exact * 1_000n).toBe(true);
+          expect(burst * ratePerUs).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER);
+        },
+      ),
+    );
+    expect(() => refillOf({ count: 1e300, per: 1 })).toThrow("at most a million starts per microsecond");
+    expect(() => refillOf({ count: 1e-30, per: 1 })).toThrow("slower than whole numbers can count");
   });
 
   it("never drifts: the refill is exactly the decimal that was written", () => {
@@ -53,7 +67,12 @@ describe("a rate as a window", () => {
   it.each([
     ["60/min", 60, 60_000_000, 1],
     ["0.5/s", 1, 2_000_000, 1],
-    ["2.5/s", 5, 2_000_000, 1],
+    ["2.5/s", 2, 1_000_000, 1],
+    ["54.9/min", 54, 60_000_000, 1],
+    ["0.3/s", 1, 3_333_334, 1],
+    [{ count: 1 / 3, per: "1s" }, 1, 3_000_001, 1],
+    [{ count: 40 / 60, per: "1s" }, 1, 1_500_001, 1],
+    [{ count: Math.PI, per: "1s" }, 3, 1_000_000, 1],
     ["1000/day", 1_000, 86_400_000_000, 1],
     ["4096/s", 4_096, 1_000_000, 1],
     ["4097/s", 4_097, 1_000_000, 977],

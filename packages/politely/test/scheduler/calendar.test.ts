@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { WallCalendar } from "../../src/core/calendar.js";
 import type { QuotaRule } from "../../src/core/rule.js";
-import { Calendar } from "../../src/scheduler/calendar.js";
 import { seeded } from "../laws/seeded.js";
 
 type Per = QuotaRule["per"];
@@ -12,7 +12,7 @@ function quota(per: Per, timeZone: string): QuotaRule {
 
 /** First and last instant of the period that holds `at`, as text; the last one is the first of the next. */
 function bounds(per: Per, timeZone: string, at: string): [string, string] {
-  const { startsAtMs, endsAtMs } = new Calendar().periodAt(quota(per, timeZone), Date.parse(at));
+  const { startsAtMs, endsAtMs } = new WallCalendar(() => 0).periodAt(quota(per, timeZone), Date.parse(at));
   return [startsAtMs, endsAtMs].map((ms) => new Date(ms).toISOString().replace(":00.000Z", "Z")) as [string, string];
 }
 
@@ -46,7 +46,7 @@ describe("periods", () => {
     ["and its second time is one of an hour too", "hour", "Europe/Berlin", "2026-10-25T01:30:00Z", 1],
     ["an hour that goes on where half an hour is skipped", "hour", "Australia/Lord_Howe", "2025-10-04T15:00:00Z", 1.5],
   ] as const)("follow the local clock: %s (%s, %s, %s)", (_, per, timeZone, at, hours) => {
-    const { startsAtMs, endsAtMs } = new Calendar().periodAt(quota(per, timeZone), Date.parse(at));
+    const { startsAtMs, endsAtMs } = new WallCalendar(() => 0).periodAt(quota(per, timeZone), Date.parse(at));
     expect((endsAtMs - startsAtMs) / hourMs).toBe(hours);
   });
 
@@ -78,7 +78,7 @@ describe("periods", () => {
     for (const year of [9_999, 100_000]) {
       const wallMs = Date.UTC(year, 6, 15, 12, 30);
       for (const per of ["hour", "day", "month"] as const) {
-        const { startsAtMs, endsAtMs } = new Calendar().periodAt(quota(per, timeZone), wallMs);
+        const { startsAtMs, endsAtMs } = new WallCalendar(() => 0).periodAt(quota(per, timeZone), wallMs);
         expect(startsAtMs).toBeLessThanOrEqual(wallMs);
         expect(endsAtMs).toBeGreaterThan(wallMs);
       }
@@ -88,9 +88,12 @@ describe("periods", () => {
   it("hold readings with fractions of a millisecond", () => {
     const endMs = Date.parse("2026-03-01T15:00:00Z");
     const tokyo = quota("day", "Asia/Tokyo");
-    const calendar = new Calendar();
+    const calendar = new WallCalendar(() => 0);
     const before = calendar.periodAt(tokyo, endMs - 0.001);
-    expect([before.endsAtMs, new Calendar().periodAt(tokyo, endMs + 0.25).index]).toEqual([endMs, before.index + 1]);
+    expect([before.endsAtMs, new WallCalendar(() => 0).periodAt(tokyo, endMs + 0.25).index]).toEqual([
+      endMs,
+      before.index + 1,
+    ]);
   });
 });
 
@@ -115,7 +118,7 @@ describe("the index of a period", () => {
       ["day", 60],
       ["hour", 60],
     ] as const) {
-      const calendar = new Calendar();
+      const calendar = new WallCalendar(() => 0);
       const each = quota(per, timeZone);
       let period = calendar.periodAt(each, Date.parse("2017-10-14T12:00:00Z"));
       for (let number = 0; number < count; number += 1) {
@@ -132,20 +135,20 @@ describe("the index of a period", () => {
     fc.assert(
       fc.property(fc.constantFrom(...zones), anyPer, anyInstant, (timeZone, per, wallMs) => {
         const each = quota(per, timeZone);
-        const calendar = new Calendar();
+        const calendar = new WallCalendar(() => 0);
         const { index, startsAtMs, endsAtMs } = calendar.periodAt(each, wallMs);
         expect(startsAtMs).toBeLessThanOrEqual(wallMs);
         expect(endsAtMs).toBeGreaterThan(wallMs);
         expect(calendar.periodNumber(each, index)).toEqual({ index, startsAtMs, endsAtMs });
         const around = [startsAtMs - 1, startsAtMs, endsAtMs - 1, endsAtMs];
-        expect(around.map((ms) => new Calendar().periodAt(each, ms).index - index)).toEqual([-1, 0, 0, 1]);
+        expect(around.map((ms) => new WallCalendar(() => 0).periodAt(each, ms).index - index)).toEqual([-1, 0, 0, 1]);
       }),
       seeded(60),
     );
   });
 
   it("is not mixed up between zones and lengths by one calendar", () => {
-    const calendar = new Calendar();
+    const calendar = new WallCalendar(() => 0);
     const wallMs = Date.parse("2026-03-01T15:00:00Z");
     const asked = [quota("day", "UTC"), quota("day", "Asia/Tokyo"), quota("hour", "UTC"), quota("day", "UTC")];
     const [utc, tokyo, hour, again] = asked.map((each) => calendar.periodAt(each, wallMs).index);

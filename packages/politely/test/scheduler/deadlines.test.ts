@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Deadlines } from "../../src/scheduler/deadlines.js";
+import { Deadlines } from "../../src/engine/deadlines.js";
 import { Terms } from "../../src/scheduler/lane.js";
 import { seeded } from "../laws/seeded.js";
 import { laneOf, stopWaiting, waitingTerms } from "./waiters.js";
@@ -26,7 +26,7 @@ describe("deadlines", () => {
     expect([deadlines.nextUs, deadlines.due(99)]).toEqual([100, undefined]);
     for (const terms of [all[1], all[2], all[0]]) {
       expect(deadlines.due(terms.deadlineUs - 1)).toBeUndefined();
-      expect(deadlines.due(terms.deadlineUs)).toBe(terms.waiter);
+      expect(deadlines.due(terms.deadlineUs)).toBe(terms);
       stopWaiting(terms);
       deadlines.leave(terms);
     }

@@ -1,4 +1,4 @@
-import type { ClockPlatform } from "../../src/scheduler/systemClockPlatform.js";
+import type { ClockPlatform } from "../../src/engine/systemClockPlatform.js";
 
 interface Entry {
   readonly atMs: number;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Heap, type Positioned } from "../../src/scheduler/heap.js";
+import { Heap, type Positioned } from "../../src/engine/heap.js";
 import { seeded } from "../laws/seeded.js";
 
 class Item implements Positioned {

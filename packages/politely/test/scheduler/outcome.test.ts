@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { maxDurationUs } from "../../src/core/maxDuration.js";
-import { NEUTRAL } from "../../src/scheduler/answers.js";
-import { type HeaderReader, readOutcome } from "../../src/scheduler/outcome.js";
+import { type HeaderReader, NEUTRAL, readOutcome } from "../../src/engine/outcome.js";
 import type { Outcome } from "../../src/types.js";
 
 /** Reads an outcome where headers say what `said` does. */

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { systemClock } from "../../src/scheduler/systemClock.js";
-import { globalPlatform } from "../../src/scheduler/systemClockPlatform.js";
-import { WakePlan } from "../../src/scheduler/wakePlan.js";
-import { messageTurns } from "../../src/scheduler/wakeTurns.js";
+import { systemClock } from "../../src/engine/systemClock.js";
+import { globalPlatform } from "../../src/engine/systemClockPlatform.js";
+import { WakePlan } from "../../src/engine/wakePlan.js";
+import { messageTurns } from "../../src/engine/wakeTurns.js";
 import { FakePlatform } from "./fakePlatform.js";
 
 function fakeClock(budget = {}) {
@@ -313,7 +313,7 @@ describe("in a process of its own", () => {
     folder = await mkdtemp(join(tmpdir(), "politely-clock-"));
     await writeFile(join(folder, "package.json"), '{"type":"module"}');
     for (const name of ["systemClock", "systemClockPlatform", "wakePlan", "wakeTurns"]) {
-      const source = await readFile(new URL(`../../src/scheduler/${name}.ts`, import.meta.url), "utf8");
+      const source = await readFile(new URL(`../../src/engine/${name}.ts`, import.meta.url), "utf8");
       const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
       await writeFile(join(folder, `${name}.js`), ts.transpileModule(source, { compilerOptions }).outputText);
     }

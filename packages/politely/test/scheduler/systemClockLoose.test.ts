@@ -21,7 +21,7 @@ const program = `
 
 it("calls a timer that need not keep the process in a process that has nothing else to wake it", async () => {
   using library = await compileLibrary();
-  const url = `${library.url}scheduler/systemClock.js`;
+  const url = `${library.url}engine/systemClock.js`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program, url]);
   expect(stdout).toBe("called 30\n");
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { WakePlan } from "../../src/scheduler/wakePlan.js";
+import { WakePlan } from "../../src/engine/wakePlan.js";
 import { seeded } from "../laws/seeded.js";
 
 /** A plan that has learnt that timers call `latencyMs` late. */

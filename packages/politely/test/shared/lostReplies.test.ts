@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Operation } from "../../src/core/shared/operation.js";
 import { StoreError } from "../../src/errors.js";
+import type { Operation } from "../../src/shared/operation.js";
 import type { SharedLimiter, SharedPermit } from "../../src/sharedTypes.js";
 import type { Store } from "../../src/stores/store.js";
 import { Fleet } from "./fleet.js";

@@ -1,12 +1,12 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import type { SharedRule } from "../../src/core/shared/operation.js";
 import { ONE } from "../../src/scheduler/cost.js";
 import type { Plan } from "../../src/scheduler/shared/plan.js";
 import { Recollection } from "../../src/scheduler/shared/recollection.js";
 import { MissedLanes } from "../../src/scheduler/shared/standbyMissed.js";
 import { groupsFor } from "../../src/scheduler/shared/startLog.js";
+import type { SharedRule } from "../../src/shared/operation.js";
 import { keyOf } from "../../src/testing/store/operations.js";
 
 setFlagsFromString("--expose-gc");

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { partOf } from "../../src/core/shared/ruleNumbers.js";
 import { FleetSize } from "../../src/scheduler/shared/fleetSize.js";
+import { partOf } from "../../src/shared/ruleNumbers.js";
 import type { SharedLimiter } from "../../src/sharedTypes.js";
 import { keyOf, takeOf } from "../../src/testing/store/operations.js";
 import { seeded } from "../laws/seeded.js";

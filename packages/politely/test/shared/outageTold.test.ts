@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { TakeKey } from "../../src/core/shared/operation.js";
 import { StoreError } from "../../src/errors.js";
 import { ONE } from "../../src/scheduler/cost.js";
 import { Link } from "../../src/scheduler/shared/link.js";
 import type { Plan } from "../../src/scheduler/shared/plan.js";
 import { Standby } from "../../src/scheduler/shared/standby.js";
+import type { TakeKey } from "../../src/shared/operation.js";
 import type { SharedLimiter, SharedOptions } from "../../src/sharedTypes.js";
 import { memoryStore } from "../../src/stores/memory.js";
 import type { Store } from "../../src/stores/store.js";

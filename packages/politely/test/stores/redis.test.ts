@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
 import { createClient, RESP_TYPES } from "redis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { LookReply } from "../../src/core/shared/operation.js";
+import type { LookReply } from "../../src/shared/operation.js";
 import { redisStore } from "../../src/stores/redis.js";
 import { storeSuite } from "../../src/testing/storeSuite.js";
 import { startRedis } from "../servers/redis.js";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, it } from "vitest";
-import type { Operation } from "../../src/core/shared/operation.js";
+import type { Operation } from "../../src/shared/operation.js";
 import { cellStore } from "../../src/stores/cellStore.js";
 import type { Cells } from "../../src/stores/cells.js";
 import { memoryCells } from "../../src/stores/memory.js";

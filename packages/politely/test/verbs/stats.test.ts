@@ -47,9 +47,9 @@ describe("stats", () => {
     await clock.advance(400);
     const { window, windows } = limiter.stats();
     expect(windows).toEqual([
-      { calls: 2, remaining: 0, periodMs: 1_000, nextFreeMs: 600 },
-      { calls: 2, remaining: 3, periodMs: 60_000, nextFreeMs: 0 },
-      { calls: 2, remaining: 98, periodMs: 3_600_000, nextFreeMs: 0 },
+      { calls: 2, remaining: 0, periodMs: 1_000, nextFreeMs: 600, oldestLeavesMs: 600 },
+      { calls: 2, remaining: 3, periodMs: 60_000, nextFreeMs: 0, oldestLeavesMs: 59_600 },
+      { calls: 2, remaining: 98, periodMs: 3_600_000, nextFreeMs: 0, oldestLeavesMs: 3_599_600 },
     ]);
     expect(window).toEqual(windows[0]);
   });

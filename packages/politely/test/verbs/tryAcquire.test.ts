@@ -131,12 +131,13 @@ describe("check", () => {
     expect(reason).toMatch(words);
   });
 
-  it("has a wait of 0 exactly when it may proceed, fractions of a millisecond included", async () => {
+  it("has a wait of 0 exactly when it may proceed, and else whole milliseconds, rounded up", async () => {
     const { clock, limiter } = keyRig({ minDelay: 0.25 });
     await limiter.acquire();
     await clock.advance(0.2);
     expect(limiter.check().proceed).toBe(false);
-    expect(limiter.check().waitMs).toBeCloseTo(0.05, 3);
+    expect(limiter.check().waitMs).toBe(1);
+    expect(limiter.explain().waitMs).toBeCloseTo(0.05, 3);
     await clock.advance(0.05);
     expect(limiter.check()).toEqual({ proceed: true, waitMs: 0 });
   });

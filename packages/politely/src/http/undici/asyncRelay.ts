@@ -1,4 +1,4 @@
-import type { Loan } from "../../scheduler/limiter.js";
+import type { Loan } from "../../engine/limiter.js";
 import type { Permit, Target } from "../../types.js";
 import type { Exchange, Relay, Taken } from "../exchange.js";
 import { Flight } from "../flight.js";

@@ -1,5 +1,5 @@
-import type { Stop } from "../../core/shared/operation.js";
-import { ASK_AGAIN_US } from "../../core/shared/take.js";
+import type { Stop } from "../../shared/operation.js";
+import { ASK_AGAIN_US } from "../../shared/take.js";
 import type { Plan } from "./plan.js";
 
 /** The shortest time between two questions of a lane. */

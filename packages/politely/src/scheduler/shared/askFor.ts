@@ -1,5 +1,5 @@
-import type { CalendarPeriod, Sender, TakeKey, TakeOperation } from "../../core/shared/operation.js";
-import { Calendar } from "../calendar.js";
+import { WallCalendar } from "../../core/calendar.js";
+import type { CalendarPeriod, Sender, TakeKey, TakeOperation } from "../../shared/operation.js";
 import { costAt, type LaneCost } from "../lane.js";
 import type { Plan } from "./plan.js";
 
@@ -15,11 +15,11 @@ export interface AskContext {
 
 /** Puts the keys of a request in the form that stores take. */
 export class AskedKeys {
-  #calendar = new Calendar();
+  #calendar = new WallCalendar(Date.now);
 
   /** Forgets which period it is: the store says that it is another one. */
   forgetPeriods(): void {
-    this.#calendar = new Calendar();
+    this.#calendar = new WallCalendar(Date.now);
   }
 
   of(plan: Plan, cost: LaneCost, context: AskContext): TakeKey[] {
@@ -32,7 +32,7 @@ export class AskedKeys {
     }));
   }
 
-  #period(quota: Parameters<Calendar["periodAt"]>[0], { wallMs, storeUs, timeline }: AskContext): CalendarPeriod {
+  #period(quota: Parameters<WallCalendar["periodAt"]>[0], { wallMs, storeUs, timeline }: AskContext): CalendarPeriod {
     const { index, startsAtMs, endsAtMs } = this.#calendar.periodAt(quota, wallMs);
     if (timeline === "epoch") return { index, fromUs: startsAtMs * 1000, untilUs: endsAtMs * 1000 };
     // The store has no calendar of its own: the processes' wall clocks say which period it is, and it only grows.

@@ -1,6 +1,6 @@
-import type { Sender } from "../../core/shared/operation.js";
+import type { Answer } from "../../engine/outcome.js";
+import type { Sender } from "../../shared/operation.js";
 import type { Permit } from "../../types.js";
-import type { Answer } from "../answers.js";
 import { ONE } from "../cost.js";
 import type { Counsel, Outlook, TellWhy } from "../counsel.js";
 import type { Lane, LaneCost, LaneSpec, Waiter } from "../lane.js";

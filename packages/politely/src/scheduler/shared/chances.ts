@@ -1,4 +1,4 @@
-import type { TakeReply } from "../../core/shared/operation.js";
+import type { TakeReply } from "../../shared/operation.js";
 import type { Awaiting } from "./awaiting.js";
 import type { Desk } from "./desk.js";
 

@@ -1,4 +1,4 @@
-import type { Stop } from "../../core/shared/operation.js";
+import type { Stop } from "../../shared/operation.js";
 import { ONE } from "../cost.js";
 import type { LaneCost, LaneSpec } from "../lane.js";
 import type { Chance } from "./chances.js";

@@ -1,4 +1,4 @@
-import { MEMBER_US } from "../../core/shared/take.js";
+import { MEMBER_US } from "../../shared/take.js";
 
 /**
  * How many processes share a store, by the most that were heard of at any key lately: in the five minutes before the last answer, and in up to five more.

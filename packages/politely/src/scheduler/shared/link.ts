@@ -1,16 +1,9 @@
-import { MEMO_US } from "../../core/shared/decide.js";
-import type {
-  Operation,
-  ReplyTo,
-  Sender,
-  SettleOperation,
-  TakeOperation,
-  TakeReply,
-} from "../../core/shared/operation.js";
+import { toUs } from "../../engine/instant.js";
 import { StoreError } from "../../errors.js";
+import { MEMO_US } from "../../shared/decide.js";
+import type { Operation, ReplyTo, Sender, SettleOperation, TakeOperation, TakeReply } from "../../shared/operation.js";
 import type { Store } from "../../stores/store.js";
 import type { Clock } from "../../types.js";
-import { toUs } from "../instant.js";
 import { AskerNumbers } from "./askers.js";
 import {
   again,

@@ -1,5 +1,5 @@
 import { isBadAnswer } from "../../core/answer.js";
-import type { Operation, Sender, SetOperation, SettleKey, SettleOperation } from "../../core/shared/operation.js";
+import type { Operation, Sender, SetOperation, SettleKey, SettleOperation } from "../../shared/operation.js";
 import { NOTHING } from "../cost.js";
 
 /** Whether an operation tells an answer and nothing else that anybody waits for: it holds a key, or says what is left there. */

@@ -1,5 +1,5 @@
-import type { RecordOperation } from "../../core/shared/operation.js";
 import { StoreError } from "../../errors.js";
+import type { RecordOperation } from "../../shared/operation.js";
 import type { MakeOperation } from "./link.js";
 
 /** Operations that are kept one by one, at most; of more, the oldest are dropped, and that is said. */

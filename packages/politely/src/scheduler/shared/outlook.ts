@@ -1,4 +1,4 @@
-import type { Stop } from "../../core/shared/operation.js";
+import type { Stop } from "../../shared/operation.js";
 import type { Outlook } from "../counsel.js";
 import type { LaneCost, LaneSpec } from "../lane.js";
 import type { Desk } from "./desk.js";

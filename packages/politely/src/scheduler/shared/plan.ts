@@ -1,7 +1,7 @@
 import type { Rule } from "../../core/rule.js";
-import type { SharedRule } from "../../core/shared/operation.js";
-import { isFollowed, ruleIdOf, sharedRuleOf } from "../../core/shared/ruleNumbers.js";
 import type { CompiledPolicy } from "../../policy/types.js";
+import type { SharedRule } from "../../shared/operation.js";
+import { isFollowed, ruleIdOf, sharedRuleOf } from "../../shared/ruleNumbers.js";
 import { OVERFLOW_KEY } from "../keys.js";
 import type { LaneSpec } from "../lane.js";
 

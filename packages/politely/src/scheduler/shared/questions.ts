@@ -1,5 +1,5 @@
-import type { Sender, TakeOperation, TakeReply } from "../../core/shared/operation.js";
 import { StoreError } from "../../errors.js";
+import type { Sender, TakeOperation, TakeReply } from "../../shared/operation.js";
 import type { Engine } from "../engine.js";
 import type { LaneCost, LaneSpec } from "../lane.js";
 import { AskedKeys, type TakeTerms, takeOperation } from "./askFor.js";

@@ -1,5 +1,5 @@
-import type { SharedRule, TakeReply } from "../../core/shared/operation.js";
-import { times } from "../../core/shared/record.js";
+import type { SharedRule, TakeReply } from "../../shared/operation.js";
+import { times } from "../../shared/record.js";
 import { ONE } from "../cost.js";
 import { costAt, type LaneCost } from "../lane.js";
 import type { Plan } from "./plan.js";

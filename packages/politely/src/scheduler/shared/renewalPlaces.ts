@@ -1,4 +1,4 @@
-import { RUNS_US } from "../../core/shared/line.js";
+import { RUNS_US } from "../../shared/line.js";
 import type {
   AnswerNote,
   Sender,
@@ -6,8 +6,8 @@ import type {
   SettleOperation,
   TakeOperation,
   TakeReply,
-} from "../../core/shared/operation.js";
-import { placeName } from "../../core/shared/take.js";
+} from "../../shared/operation.js";
+import { placeName } from "../../shared/take.js";
 import { NOTHING } from "../cost.js";
 import type { PlanKey } from "./plan.js";
 

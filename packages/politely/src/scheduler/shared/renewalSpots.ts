@@ -1,6 +1,6 @@
-import type { Sender, TakeReply } from "../../core/shared/operation.js";
-import { isFollowed } from "../../core/shared/ruleNumbers.js";
-import { placeName } from "../../core/shared/take.js";
+import type { Sender, TakeReply } from "../../shared/operation.js";
+import { isFollowed } from "../../shared/ruleNumbers.js";
+import { placeName } from "../../shared/take.js";
 import type { Link, SendSurely } from "./link.js";
 import type { Plan, PlanKey } from "./plan.js";
 import { placesOnly, withoutPlace, withoutStarts } from "./renewalPlaces.js";

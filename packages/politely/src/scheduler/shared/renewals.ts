@@ -1,4 +1,4 @@
-import type { TakeReply } from "../../core/shared/operation.js";
+import type { TakeReply } from "../../shared/operation.js";
 import type { Clock } from "../../types.js";
 import type { Link, PlaceKeeper, SendSurely } from "./link.js";
 import { ShortSpots, type Spot, spotsOf } from "./renewalSpots.js";

@@ -1,5 +1,5 @@
-import type { Start } from "../../core/shared/operation.js";
-import { placeName } from "../../core/shared/take.js";
+import type { Start } from "../../shared/operation.js";
+import { placeName } from "../../shared/take.js";
 import type { LaneCost } from "../lane.js";
 import type { Plan } from "./plan.js";
 

@@ -1,13 +1,11 @@
 import { isBadAnswer } from "../../core/answer.js";
-import type { AnswerNote, Sender, SettleKey, SettleOperation, SettleReply } from "../../core/shared/operation.js";
+import { type Answer, isReported, NEUTRAL, readOutcome, reportedOf } from "../../engine/outcome.js";
+import type { AnswerNote, Sender, SettleKey, SettleOperation, SettleReply } from "../../shared/operation.js";
 import type { Outcome, ReleaseOptions } from "../../types.js";
-import { type Answer, NEUTRAL } from "../answers.js";
 import { NOTHING } from "../cost.js";
 import { readCost } from "../demand.js";
 import { type Engine, withinOne } from "../engine.js";
 import { costAt, type LaneCost } from "../lane.js";
-import { readOutcome } from "../outcome.js";
-import { isReported, reportedOf } from "../reported.js";
 import type { Link } from "./link.js";
 import { aged } from "./linkAnswers.js";
 import type { Plan } from "./plan.js";

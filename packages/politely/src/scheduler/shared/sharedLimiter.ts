@@ -1,7 +1,9 @@
-import type { SetOperation } from "../../core/shared/operation.js";
+import { toUs } from "../../engine/instant.js";
+import { checkNames } from "../../engine/knownNames.js";
 import { ClosedError, StoreError } from "../../errors.js";
 import type { Cause, Explanation, FleetStats, LimiterEvent, Stats } from "../../observe/types.js";
 import type { PolicyInput } from "../../policy/types.js";
+import type { SetOperation } from "../../shared/operation.js";
 import type { SharedPermit as PublicPermit, SharedLimiter, StatsOptions } from "../../sharedTypes.js";
 import type {
   AcquireOptions,
@@ -18,8 +20,6 @@ import { checkOptions } from "../arrivals.js";
 import { ONE } from "../cost.js";
 import { costOf } from "../demand.js";
 import type { Engine } from "../engine.js";
-import { toUs } from "../instant.js";
-import { checkNames } from "../knownNames.js";
 import { checkPaused, type LocalLimiter } from "../limiter.js";
 import type { Broker } from "./broker.js";
 import { leaveFleet } from "./leaveFleet.js";
@@ -135,6 +135,10 @@ export class StoreLimiter implements SharedLimiter {
     if (looked === undefined || looked.awayFrom !== undefined) return this.parts.front.elapsedMs(target);
     const { lastUs } = looked.keys[0];
     return lastUs < 0 ? Number.POSITIVE_INFINITY : Math.max(0, looked.nowUs - lastUs) / 1000;
+  }
+
+  async isEnabled(target: Target): Promise<boolean> {
+    return this.parts.front.isEnabled(target);
   }
 
   async pause(target?: Target, duration?: Duration): Promise<void> {

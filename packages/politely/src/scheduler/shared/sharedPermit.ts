@@ -1,7 +1,7 @@
+import type { Reported } from "../../engine/outcome.js";
 import type { SharedPermit as PublicPermit } from "../../sharedTypes.js";
 import type { Outcome, ReleaseOptions } from "../../types.js";
 import type { HeldPermit } from "../permit.js";
-import type { Reported } from "../reported.js";
 import type { Grant } from "./run.js";
 
 /** Who takes shared permits back. */

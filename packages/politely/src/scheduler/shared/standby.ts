@@ -1,3 +1,4 @@
+import { WallCalendar } from "../../core/calendar.js";
 import type {
   LookReply,
   RecordOperation,
@@ -10,11 +11,10 @@ import type {
   TakeOperation,
   TakeReply,
   Units,
-} from "../../core/shared/operation.js";
-import { times } from "../../core/shared/record.js";
-import { partOf, ruleIdOf } from "../../core/shared/ruleNumbers.js";
+} from "../../shared/operation.js";
+import { times } from "../../shared/record.js";
+import { partOf, ruleIdOf } from "../../shared/ruleNumbers.js";
 import type { Store } from "../../stores/store.js";
-import { Calendar } from "../calendar.js";
 import { ONE } from "../cost.js";
 import { costAt, type LaneCost } from "../lane.js";
 import { FleetSize } from "./fleetSize.js";
@@ -53,7 +53,7 @@ export class Standby implements MissedStarts {
   readonly #heaviest = new Map<string, Units>();
   /** The starts at the keys of a plan that the store does not know of. */
   readonly #missed = new MissedLanes<StartNote>();
-  readonly #calendar = new Calendar();
+  readonly #calendar = new WallCalendar(Date.now);
   /** What the store said before it went. */
   readonly recollection: Recollection;
   /** How many permits of this process hold a place at a key, whoever granted them. */

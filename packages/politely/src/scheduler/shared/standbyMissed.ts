@@ -1,4 +1,4 @@
-import type { Units } from "../../core/shared/operation.js";
+import type { Units } from "../../shared/operation.js";
 import type { Plan } from "./plan.js";
 import { countedForUs } from "./recollection.js";
 import { groupsFor, StartLog } from "./startLog.js";

@@ -1,4 +1,4 @@
-import type { Units } from "../../core/shared/operation.js";
+import type { Units } from "../../shared/operation.js";
 
 /** Groups that one log has at most, and however many logs there are. */
 const GROUPS_MOST = 256;

@@ -1,8 +1,8 @@
 import type { Rule } from "../../core/rule.js";
-import { ALWAYS_US } from "../../core/shared/keyState.js";
-import type { StopKind } from "../../core/shared/operation.js";
-import { limitNumbers, sharedRuleOf } from "../../core/shared/ruleNumbers.js";
 import type { LimitKind } from "../../observe/types.js";
+import { ALWAYS_US } from "../../shared/keyState.js";
+import type { StopKind } from "../../shared/operation.js";
+import { limitNumbers, sharedRuleOf } from "../../shared/ruleNumbers.js";
 import type { Outlook } from "../counsel.js";
 import type { Slowdowns } from "../slowdowns.js";
 import { HORIZON_US } from "./plan.js";

@@ -64,6 +64,10 @@ export class StoreKeyLimiter implements SharedKeyLimiter {
     return this.limiter.elapsedMs(this.key);
   }
 
+  isEnabled(): Promise<boolean> {
+    return this.limiter.isEnabled(this.key);
+  }
+
   pause(duration?: Duration): Promise<void> {
     return this.limiter.pause(this.key, duration);
   }

@@ -1,6 +1,6 @@
-import type { LookAtKey, SharedRule } from "../../core/shared/operation.js";
-import { windowsOf } from "../../core/shared/windowLog.js";
 import type { Cause, FleetStats, Stats, WindowStats } from "../../observe/types.js";
+import type { LookAtKey, SharedRule } from "../../shared/operation.js";
+import { windowsOf } from "../../shared/windowLog.js";
 import type { Demand } from "../demand.js";
 import type { Engine } from "../engine.js";
 import { describeCause, keyName } from "../forecast.js";

@@ -1,5 +1,5 @@
-import { decideLease } from "../../core/shared/lease.js";
-import type { LeaseOperation, LeaseReply } from "../../core/shared/operation.js";
+import { decideLease } from "../../shared/lease.js";
+import type { LeaseOperation, LeaseReply } from "../../shared/operation.js";
 import type { DynamodbCells } from "../dynamodb.js";
 
 /** What is asked of a lease. */

@@ -1,5 +1,5 @@
-import { BEHIND_MOST_US } from "../../core/shared/decide.js";
 import { StoreError } from "../../errors.js";
+import { BEHIND_MOST_US } from "../../shared/decide.js";
 import type { ChangeCells } from "../cells.js";
 import type { Connection, Rows, Session } from "./client.js";
 import { isConflict } from "./errors.js";

@@ -16,9 +16,9 @@ export const STOP_KINDS = [
 
 const [MIN_DELAY, RATE, WINDOW, QUOTA, CONCURRENCY, COOLDOWN, PROBE, HEADERS, PAUSE] = STOP_KINDS.keys();
 
-/** What lets a start wait, in Lua: `core/shared/ready.ts`, and `obstacleOf` of `core/shared/take.ts`. */
+/** What lets a start wait, in Lua: `shared/ready.ts`, and `obstacleOf` of `shared/take.ts`. */
 export const BLOCKS_LUA = `
--- Why: what was answered, or the numbers of a limit, given its track or window: "limitNumbers" of core/shared/ruleNumbers.ts.
+-- Why: what was answered, or the numbers of a limit, given its track or window: "limitNumbers" of shared/ruleNumbers.ts.
 function F.whyOf(kind, of)
   if type(of) == "string" then return of end
   if kind == ${MIN_DELAY} then return string.format("%.0f", of.gap) end
@@ -113,7 +113,7 @@ function F.windowAt(state, track, window, units, time)
   return at and at + rounds * window.per, rounds
 end
 
--- Whether so much has come together by an instant that these units fit: "savedUpAt" of core/shared/ready.ts.
+-- Whether so much has come together by an instant that these units fit: "savedUpAt" of shared/ready.ts.
 function F.isSavedUp(state, own, rate, units, time, by)
   for index = 1, #state.tracks do
     local track = state.tracks[index]

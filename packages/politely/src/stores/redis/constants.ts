@@ -1,10 +1,10 @@
-import { INCIDENT_MEMORY_US, PROBE_PATIENCE_US } from "../../core/cooldown.js";
-import { BEHIND_MOST_US, MEMO_US } from "../../core/shared/decide.js";
-import { ALWAYS_US, NEVER_US } from "../../core/shared/keyState.js";
-import { RUNS_US } from "../../core/shared/line.js";
-import { FEW, POLL_MOST_US, STANDBY_US } from "../../core/shared/ready.js";
-import { FIRST_HOLD_US } from "../../core/shared/settle.js";
-import { ASK_AGAIN_US, MEMBER_US } from "../../core/shared/take.js";
+import { INCIDENT_MEMORY_US, PROBE_PATIENCE_US } from "../../shared/cooldown.js";
+import { BEHIND_MOST_US, MEMO_US } from "../../shared/decide.js";
+import { ALWAYS_US, NEVER_US } from "../../shared/keyState.js";
+import { RUNS_US } from "../../shared/line.js";
+import { FEW, POLL_MOST_US, STANDBY_US } from "../../shared/ready.js";
+import { FIRST_HOLD_US } from "../../shared/settle.js";
+import { ASK_AGAIN_US, MEMBER_US } from "../../shared/take.js";
 
 /** Numbers of the core, to be put into the text of the scripts. Those that it keeps to itself are written out there and here; the differential test watches them. */
 export const NEVER = NEVER_US;

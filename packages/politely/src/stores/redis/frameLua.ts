@@ -1,7 +1,7 @@
 import { BEHIND_MOST, MINUTE } from "./constants.js";
 
 /**
- * The frame of every operation on limits, in Lua: `core/shared/decide.ts`. `F.begin` reads the states and the time; `F.finish` writes them.
+ * The frame of every operation on limits, in Lua: `shared/decide.ts`. `F.begin` reads the states and the time; `F.finish` writes them.
  *
  * What an asker was last answered is in a key of its own, which begins with `PM`, a version, a letter for its form, when Redis removes it, and the
  * sequence; then the reply: in MessagePack (`g`), or three doubles for that of the short way in `takeLua.ts` (`h`).

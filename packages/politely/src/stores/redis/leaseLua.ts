@@ -1,7 +1,7 @@
 import { LEASE_MEMORY } from "./constants.js";
 
 /**
- * Takes, renews, gives back or looks at a lease, in Lua: `core/shared/lease.ts`. The reply is the time, whether the asker holds it, its token, the time
+ * Takes, renews, gives back or looks at a lease, in Lua: `shared/lease.ts`. The reply is the time, whether the asker holds it, its token, the time
  * left, and who holds it.
  *
  * The value begins with `PL`, a version and `l`; then in MessagePack until when it counts, until when it is held, its length, its token, holder and label.

@@ -1,7 +1,7 @@
 import { POLL_MOST, RUNS, SENIOR, UNCLAIMED } from "./constants.js";
 
 /**
- * Who goes before an asker in the lines of its keys, in Lua: `core/shared/line.ts`. It is part of a take, whose variables it reads.
+ * Who goes before an asker in the lines of its keys, in Lua: `shared/line.ts`. It is part of a take, whose variables it reads.
  *
  * Mostly nobody waits: the functions are made by `hasLine` when somebody does, after each start anew, since the asker is then another.
  */

@@ -1,4 +1,4 @@
-import type { Operation } from "../../core/shared/operation.js";
+import type { Operation } from "../../shared/operation.js";
 import type { Script, ScriptRunner } from "./client.js";
 import { redisError, silenceError } from "./errors.js";
 import { Patience, Wait } from "./patience.js";

@@ -7,7 +7,7 @@ local states, time = F.begin(numbers[1], sequence)
 if not states then return time end
 `;
 
-/** Keeps places for a process that lives, in Lua: `core/shared/renew.ts`. The reply is the time and which of the places are lost. */
+/** Keeps places for a process that lives, in Lua: `shared/renew.ts`. The reply is the time and which of the places are lost. */
 export const RENEW_LUA = `${BEGIN_LUA}
 local found, reply, first = {}, { time }, 3 + numbers[3]
 for index = first, #ARGV do found[ARGV[index]] = false end
@@ -30,7 +30,7 @@ F.writeAll(states)
 return reply
 `;
 
-/** Leaves the lines of those who wait, or the fleet, in Lua: `core/shared/leave.ts`. */
+/** Leaves the lines of those who wait, or the fleet, in Lua: `shared/leave.ts`. */
 export const LEAVE_LUA = `${BEGIN_LUA}
 local function isOther(entry) return entry[1] ~= words and string.sub(entry[1], 1, #words + 1) ~= words .. "/" end
 for _, state in ipairs(states) do
@@ -44,7 +44,7 @@ F.writeAll(states)
 return { time }
 `;
 
-/** Counts starts made without asking, in Lua: `core/shared/record.ts`. */
+/** Counts starts made without asking, in Lua: `shared/record.ts`. */
 export const RECORD_LUA = `${BEGIN_LUA}
 for index, state in ipairs(states) do
   local key = F.keyOf(F.numbersOf(ARGV[index + 2]))
@@ -81,7 +81,7 @@ end
 return F.finish(states, time, sequence, { time })
 `;
 
-/** Pauses, resumes or forgets, in Lua: `core/shared/change.ts`. */
+/** Pauses, resumes or forgets, in Lua: `shared/change.ts`. */
 export const SET_LUA = `${BEGIN_LUA}
 local pause, reset = numbers[2], numbers[3]
 for _, state in ipairs(states) do
@@ -102,7 +102,7 @@ F.writeAll(states)
 return { time }
 `;
 
-/** Says how keys stand and changes nothing, in Lua: `core/shared/look.ts`. The reply is the time and a list for each key: see `readLook` in `wire.ts`. */
+/** Says how keys stand and changes nothing, in Lua: `shared/look.ts`. The reply is the time and a list for each key: see `readLook` in `wire.ts`. */
 export const LOOK_LUA = `
 local states, time = F.open(#ARGV)
 if not states then return time end

@@ -1,4 +1,4 @@
-import type { Operation } from "../../core/shared/operation.js";
+import type { Operation } from "../../shared/operation.js";
 import { BLOCKS_LUA } from "./blocksLua.js";
 import { FRAME_LUA } from "./frameLua.js";
 import { LEASE_LUA } from "./leaseLua.js";

@@ -70,7 +70,7 @@ local function hearBudget(state, key, later)
 end
 `;
 
-/** Gives back what a start took, in Lua: `giveBack` of `core/shared/settle.ts`. */
+/** Gives back what a start took, in Lua: `giveBack` of `shared/settle.ts`. */
 const BACK_LUA = `
 local emptied = {}
 
@@ -134,7 +134,7 @@ local function giveBack(state, list, later)
 end
 `;
 
-/** Takes a start back or hears its answer, in Lua: `core/shared/settle.ts`. The reply is the time, and for each key how long it cools down and the step. */
+/** Takes a start back or hears its answer, in Lua: `shared/settle.ts`. The reply is the time, and for each key how long it cools down and the step. */
 export const SETTLE_LUA = `
 local sequence, numbers, place = ARGV[1] + 0, F.numbersOf(ARGV[2])
 local started, isOver, isUnused, granted = numbers[2], numbers[3] == 1, numbers[4] == 1, numbers[5]
@@ -184,7 +184,7 @@ for index = 1, #states do
       local answered = max(time, min(started, state.last))
       F.endPlace(state, at, answered, not isUnused and list[6] or nil)
       if not isUnused and started > 0 then
-        -- "heldAfter" of core/shared/settle.ts.
+        -- "heldAfter" of shared/settle.ts.
         local known, lasted = state.held, answered - started
         if known == 0 then state.held = max(1, min(lasted, ${FIRST_HOLD}))
         elseif lasted < known / 2 then state.held = max(1, lasted)

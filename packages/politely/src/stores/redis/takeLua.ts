@@ -114,7 +114,7 @@ function F.keyOf(numbers, words, from)
 end
 `;
 
-/** The whole of a take, in Lua: `core/shared/take.ts`. The reply is flat: see `readTake` in `takeWire.ts`. */
+/** The whole of a take, in Lua: `shared/take.ts`. The reply is flat: see `readTake` in `takeWire.ts`. */
 export const TAKE_LUA = String.raw`
 local sequence, numbers, words = ARGV[1] + 0, F.numbersOf(ARGV[2])
 local keyCount, count = numbers[1], numbers[2]

@@ -1,4 +1,4 @@
-import type { SharedRule, Start, TakeKey, TakeOperation, TakeReply } from "../../core/shared/operation.js";
+import type { SharedRule, Start, TakeKey, TakeOperation, TakeReply } from "../../shared/operation.js";
 import { STOP_KINDS } from "./blocksLua.js";
 import { numberAt, type Reply, textAt } from "./reply.js";
 

@@ -1,7 +1,7 @@
 import { AHEAD_MOST, ALWAYS, NEVER, TRACKS_MOST } from "./constants.js";
 
 /**
- * What the limits of a key have counted, in Lua: the arithmetic of `core/rate.ts`, `core/window.ts` and `core/shared/{tracks,places,moveBack}.ts`.
+ * What the limits of a key have counted, in Lua: the arithmetic of `core/rate.ts`, `core/window.ts` and `shared/{tracks,places,moveBack}.ts`.
  *
  * The log of a window is a string of pairs of doubles, instant and units, the oldest first, with the sum of its units beside it. So a long log
  * is neither taken apart nor put together again when a start is added. A place is `{ id, expires, hold, units }`, a ticket in the line

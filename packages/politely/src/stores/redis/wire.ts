@@ -10,7 +10,7 @@ import type {
   SettleOperation,
   SettleReply,
   Units,
-} from "../../core/shared/operation.js";
+} from "../../shared/operation.js";
 import { STOP_KINDS } from "./blocksLua.js";
 import { listAt, numberAt, type Reply, textAt } from "./reply.js";
 import { ANSWER_KINDS, BACKOFF_KINDS } from "./settleLua.js";

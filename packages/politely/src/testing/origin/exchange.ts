@@ -1,4 +1,4 @@
-import { toUs } from "../../scheduler/instant.js";
+import { toUs } from "../../engine/instant.js";
 import type { Host, Incoming, Outgoing, Plan } from "./host.js";
 import type { Site } from "./site.js";
 

@@ -1,5 +1,5 @@
+import { toUs } from "../../engine/instant.js";
 import { parseRetryAfter } from "../../http/headers/retryAfter.js";
-import { toUs } from "../../scheduler/instant.js";
 import type { Clock } from "../../types.js";
 import { ClientLimits, type Verdict } from "./clientLimits.js";
 import { Flight } from "./inFlight.js";

@@ -1,4 +1,4 @@
-import { Heap, type Positioned } from "../../scheduler/heap.js";
+import { Heap, type Positioned } from "../../engine/heap.js";
 
 /** One request's stay in one count. */
 class Stay implements Positioned {

@@ -1,5 +1,5 @@
+import { checkNames } from "../../engine/knownNames.js";
 import { showValue } from "../../policy/showValue.js";
-import { checkNames } from "../../scheduler/knownNames.js";
 import { headerFields, headerValue, milliseconds, oneOf, textUpTo, wholeNumber } from "./checks.js";
 import type { AnswerRule, BodyRule } from "./rules.js";
 import type { OriginAnswer, OriginAnswerDetails, OriginFault } from "./types.js";

@@ -1,5 +1,5 @@
+import { checkNames } from "../../engine/knownNames.js";
 import { showValue } from "../../policy/showValue.js";
-import { checkNames } from "../../scheduler/knownNames.js";
 import {
   flag,
   headerFields,

@@ -1,6 +1,6 @@
+import { checkNames } from "../../engine/knownNames.js";
 import { readRate, readRefill, readWindow, type WrittenRate } from "../../policy/rate.js";
 import { unwrap } from "../../policy/reading.js";
-import { checkNames } from "../../scheduler/knownNames.js";
 import { flag, headerValue, maxMs, numberWithin, oneOf, textUpTo, wholeNumber } from "./checks.js";
 import { Concurrency } from "./limits/concurrency.js";
 import { FixedWindow } from "./limits/fixedWindow.js";

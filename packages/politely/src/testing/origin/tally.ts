@@ -1,5 +1,5 @@
+import { toUs } from "../../engine/instant.js";
 import { showValue } from "../../policy/showValue.js";
-import { toUs } from "../../scheduler/instant.js";
 import type { Clock } from "../../types.js";
 import { InFlight } from "./inFlight.js";
 import type { OriginCounts, OriginRequest } from "./types.js";

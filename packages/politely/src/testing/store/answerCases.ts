@@ -1,4 +1,4 @@
-import type { SettleReply } from "../../core/shared/operation.js";
+import type { SettleReply } from "../../shared/operation.js";
 import { same } from "../httpWorld.js";
 import type { Asker } from "./asker.js";
 import { keyOf, type SettleTerms, type TakenStart } from "./operations.js";

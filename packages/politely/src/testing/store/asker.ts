@@ -8,7 +8,7 @@ import type {
   TakeKey,
   TakeOperation,
   TakeReply,
-} from "../../core/shared/operation.js";
+} from "../../shared/operation.js";
 import type { Store } from "../../stores/store.js";
 import { type From, type SettleTerms, settleOf, startsOf, type TakenStart, takeOf } from "./operations.js";
 

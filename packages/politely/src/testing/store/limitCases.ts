@@ -1,4 +1,4 @@
-import type { CalendarPeriod, TakeKey } from "../../core/shared/operation.js";
+import type { CalendarPeriod, TakeKey } from "../../shared/operation.js";
 import { pause, same } from "../httpWorld.js";
 import type { Asker, Tried, Wanted } from "./asker.js";
 import { keyOf } from "./operations.js";

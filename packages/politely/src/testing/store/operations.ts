@@ -8,9 +8,9 @@ import type {
   TakeOperation,
   TakeReply,
   Units,
-} from "../../core/shared/operation.js";
-import { ruleIdOf } from "../../core/shared/ruleNumbers.js";
-import { placeName } from "../../core/shared/take.js";
+} from "../../shared/operation.js";
+import { ruleIdOf } from "../../shared/ruleNumbers.js";
+import { placeName } from "../../shared/take.js";
 
 /** Who sends an operation. */
 export interface From {

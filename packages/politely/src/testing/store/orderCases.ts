@@ -1,4 +1,4 @@
-import type { TakeOperation } from "../../core/shared/operation.js";
+import type { TakeOperation } from "../../shared/operation.js";
 import { pause, same } from "../httpWorld.js";
 import type { Asker, Tried, Wanted } from "./asker.js";
 import { keyOf } from "./operations.js";

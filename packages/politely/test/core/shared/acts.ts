@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from "fast-check";
-import type { AnswerNote, TakeKey } from "../../../src/core/shared/operation.js";
+import type { AnswerNote, TakeKey } from "../../../src/shared/operation.js";
 import { settleOf, startsOf, type TakenStart, takeOf } from "../../../src/testing/store/operations.js";
 import { spanUs } from "../../laws/arbitraries.js";
 import { pickFrom } from "../../oracle/script.js";

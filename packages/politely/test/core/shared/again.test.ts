@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { decide } from "../../../src/core/shared/decide.js";
-import { stateText } from "../../../src/core/shared/stateText.js";
+import { decide } from "../../../src/shared/decide.js";
+import { stateText } from "../../../src/shared/stateText.js";
 import { keyOf, settleOf } from "../../../src/testing/store/operations.js";
 import { Place } from "./place.js";
 

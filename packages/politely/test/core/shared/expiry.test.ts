@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { keepForUs } from "../../../src/core/shared/expiry.js";
-import type { KeyState } from "../../../src/core/shared/keyState.js";
-import type { TakeKey } from "../../../src/core/shared/operation.js";
+import { keepForUs } from "../../../src/shared/expiry.js";
+import type { KeyState } from "../../../src/shared/keyState.js";
+import type { TakeKey } from "../../../src/shared/operation.js";
 import { keyOf } from "../../../src/testing/store/operations.js";
 import { anySpec } from "../../laws/arbitraries.js";
 import { seeded } from "../../laws/seeded.js";

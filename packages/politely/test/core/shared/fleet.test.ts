@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { TakeKey } from "../../../src/core/shared/operation.js";
+import type { TakeKey } from "../../../src/shared/operation.js";
 import { keyOf, takeOf } from "../../../src/testing/store/operations.js";
 import { seeded } from "../../laws/seeded.js";
 import { type Habit, Simulation, type Worker } from "./simulation.js";

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from "fast-check";
-import type { LookAtKey, SharedRule, TakeKey, TakeOperation, TakeReply } from "../../../src/core/shared/operation.js";
+import type { LookAtKey, SharedRule, TakeKey, TakeOperation, TakeReply } from "../../../src/shared/operation.js";
 import {
   keyOf,
   type SettleTerms,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SharedRule, TakeKey } from "../../../src/core/shared/operation.js";
+import type { SharedRule, TakeKey } from "../../../src/shared/operation.js";
 import { keyOf, type TakenStart } from "../../../src/testing/store/operations.js";
 import { anySpec, spanUs } from "../../laws/arbitraries.js";
 import { seeded } from "../../laws/seeded.js";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decideLease } from "../../../src/core/shared/lease.js";
-import type { LeaseOperation, LeaseReply } from "../../../src/core/shared/operation.js";
 import { StoreError } from "../../../src/errors.js";
+import { decideLease } from "../../../src/shared/lease.js";
+import type { LeaseOperation, LeaseReply } from "../../../src/shared/operation.js";
 import { seeded } from "../../laws/seeded.js";
 
 const second = 1_000_000;

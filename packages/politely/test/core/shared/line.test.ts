@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TakeOperation } from "../../../src/core/shared/operation.js";
+import type { TakeOperation } from "../../../src/shared/operation.js";
 import { keyOf } from "../../../src/testing/store/operations.js";
 import { Place, type Tried, type Wanted } from "./place.js";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { decide } from "../../../src/core/shared/decide.js";
-import { freshKey } from "../../../src/core/shared/keyState.js";
-import { memoText, readMemo } from "../../../src/core/shared/memoText.js";
-import type { TakeOperation } from "../../../src/core/shared/operation.js";
+import { decide } from "../../../src/shared/decide.js";
+import { freshKey } from "../../../src/shared/keyState.js";
+import { memoText, readMemo } from "../../../src/shared/memoText.js";
+import type { TakeOperation } from "../../../src/shared/operation.js";
 
 const rule = {
   gapUs: 0,

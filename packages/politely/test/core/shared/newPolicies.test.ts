@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rateOwedAt } from "../../../src/core/rate.js";
+import { rateOwedAt } from "../../../src/shared/rate.js";
 import { keyOf } from "../../../src/testing/store/operations.js";
 import { spanUs } from "../../laws/arbitraries.js";
 import { seeded } from "../../laws/seeded.js";

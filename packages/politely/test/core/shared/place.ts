@@ -1,6 +1,6 @@
-import { decide } from "../../../src/core/shared/decide.js";
-import { keepForUs } from "../../../src/core/shared/expiry.js";
-import { freshKey, type KeyState } from "../../../src/core/shared/keyState.js";
+import { decide } from "../../../src/shared/decide.js";
+import { keepForUs } from "../../../src/shared/expiry.js";
+import { freshKey, type KeyState } from "../../../src/shared/keyState.js";
 import type {
   LimitOperation,
   LookAtKey,
@@ -9,8 +9,8 @@ import type {
   TakeKey,
   TakeOperation,
   TakeReply,
-} from "../../../src/core/shared/operation.js";
-import { readState, stateText } from "../../../src/core/shared/stateText.js";
+} from "../../../src/shared/operation.js";
+import { readState, stateText } from "../../../src/shared/stateText.js";
 import {
   type From,
   type SettleTerms,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TakeKey } from "../../../src/core/shared/operation.js";
+import type { TakeKey } from "../../../src/shared/operation.js";
 import { keyOf } from "../../../src/testing/store/operations.js";
 import { Place } from "./place.js";
 

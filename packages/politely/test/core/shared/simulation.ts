@@ -1,5 +1,5 @@
-import type { TakeOperation, TakeReply } from "../../../src/core/shared/operation.js";
-import { ASK_AGAIN_US } from "../../../src/core/shared/take.js";
+import type { TakeOperation, TakeReply } from "../../../src/shared/operation.js";
+import { ASK_AGAIN_US } from "../../../src/shared/take.js";
 import { settleOf, startsOf, type TakenStart, takeOf } from "../../../src/testing/store/operations.js";
 import { Place, type Wanted } from "./place.js";
 

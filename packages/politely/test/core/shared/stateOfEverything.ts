@@ -1,5 +1,5 @@
-import type { KeyState } from "../../../src/core/shared/keyState.js";
-import { logOf } from "../../../src/core/shared/windowLog.js";
+import type { KeyState } from "../../../src/shared/keyState.js";
+import { logOf } from "../../../src/shared/windowLog.js";
 import { keyOf } from "../../../src/testing/store/operations.js";
 
 /** A key that remembers something of every kind, each number another one. */

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { freshKey, type KeyState } from "../../../src/core/shared/keyState.js";
-import { readState, STATE_VERSION, stateText } from "../../../src/core/shared/stateText.js";
-import { logPairs } from "../../../src/core/shared/windowLog.js";
 import { StoreError } from "../../../src/errors.js";
+import { freshKey, type KeyState } from "../../../src/shared/keyState.js";
+import { readState, STATE_VERSION, stateText } from "../../../src/shared/stateText.js";
+import { logPairs } from "../../../src/shared/windowLog.js";
 import { anySpec } from "../../laws/arbitraries.js";
 import { seeded } from "../../laws/seeded.js";
 import { Actor, anyAct } from "./acts.js";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { NEUTRAL } from "../../../src/engine/outcome.js";
 import { compileRule } from "../../../src/policy/compileRule.js";
 import type { Limits } from "../../../src/policy/types.js";
 import { AdaptivePacing } from "../../../src/scheduler/adaptivePacing.js";
-import { NEUTRAL } from "../../../src/scheduler/answers.js";
 import { oneKey } from "../oneKey.js";
 
 const second = 1_000_000;

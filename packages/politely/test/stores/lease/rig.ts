@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import type { LeaseOperation, Operation } from "../../../src/core/shared/operation.js";
 import { StoreError } from "../../../src/errors.js";
 import { exclusive, type Lease, type LeaseOptions, type LeaseRefusal } from "../../../src/lease.js";
+import type { LeaseOperation, Operation } from "../../../src/shared/operation.js";
 import { memoryStore } from "../../../src/stores/memory.js";
 import type { Store } from "../../../src/stores/store.js";
 import { VirtualClock } from "../../../src/testing/index.js";

@@ -1,5 +1,5 @@
-import type { LeaseOperation, Operation } from "../../../src/core/shared/operation.js";
 import { StoreError } from "../../../src/errors.js";
+import type { LeaseOperation, Operation } from "../../../src/shared/operation.js";
 import type { Store } from "../../../src/stores/store.js";
 import type { VirtualClock } from "../../../src/testing/index.js";
 import type { Clock } from "../../../src/types.js";

@@ -1,6 +1,6 @@
 import { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { LeaseReply } from "../../../src/core/shared/operation.js";
+import type { LeaseReply } from "../../../src/shared/operation.js";
 import { postgresStore } from "../../../src/stores/postgres.js";
 import type { Store } from "../../../src/stores/store.js";
 import { keyOf, startsOf, takeOf } from "../../../src/testing/store/operations.js";

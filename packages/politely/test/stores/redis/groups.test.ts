@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
-import type { RecordOperation } from "../../../src/core/shared/operation.js";
+import type { RecordOperation } from "../../../src/shared/operation.js";
 import { cellStore } from "../../../src/stores/cellStore.js";
 import { scriptTexts } from "../../../src/stores/redis/scripts.js";
 import { scriptedStore } from "../../../src/stores/redis.js";

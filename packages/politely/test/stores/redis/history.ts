@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { AnswerNote, SharedRule } from "../../../src/core/shared/operation.js";
+import type { AnswerNote, SharedRule } from "../../../src/shared/operation.js";
 
 const second = 1_000_000;
 const minute = 60 * second;

@@ -1,6 +1,6 @@
 import { Cluster, Redis } from "ioredis";
 import { createClient, createCluster } from "redis";
-import type { SharedRule } from "../../../src/core/shared/operation.js";
+import type { SharedRule } from "../../../src/shared/operation.js";
 import { type RedisOptions, redisStore } from "../../../src/stores/redis.js";
 import type { Store } from "../../../src/stores/store.js";
 import { Asker } from "../../../src/testing/store/asker.js";

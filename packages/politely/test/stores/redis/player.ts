@@ -8,9 +8,9 @@ import type {
   TakeKey,
   TakeOperation,
   TakeReply,
-} from "../../../src/core/shared/operation.js";
-import { ruleIdOf } from "../../../src/core/shared/ruleNumbers.js";
-import { placeName } from "../../../src/core/shared/take.js";
+} from "../../../src/shared/operation.js";
+import { ruleIdOf } from "../../../src/shared/ruleNumbers.js";
+import { placeName } from "../../../src/shared/take.js";
 import type { Action, History } from "./history.js";
 
 /** An operation of a history, made ready. */

@@ -1,9 +1,9 @@
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
-import type { LimitOperation, TakeReply } from "../../../src/core/shared/operation.js";
-import { placeName } from "../../../src/core/shared/take.js";
 import type { PlanKey } from "../../../src/scheduler/shared/plan.js";
 import { placesOnly, withoutPlace, withoutStarts } from "../../../src/scheduler/shared/renewalPlaces.js";
+import type { LimitOperation, TakeReply } from "../../../src/shared/operation.js";
+import { placeName } from "../../../src/shared/take.js";
 import { cellStore } from "../../../src/stores/cellStore.js";
 import { scriptTexts } from "../../../src/stores/redis/scripts.js";
 import { scriptedStore } from "../../../src/stores/redis.js";

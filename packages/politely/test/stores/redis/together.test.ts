@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { TakeOperation } from "../../../src/core/shared/operation.js";
+import type { TakeOperation } from "../../../src/shared/operation.js";
 import { cellStore } from "../../../src/stores/cellStore.js";
 import type { IoredisClient } from "../../../src/stores/redis/client.js";
 import { scriptTexts } from "../../../src/stores/redis/scripts.js";
