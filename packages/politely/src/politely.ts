@@ -1,4 +1,4 @@
-import { LocalKeyLimiter } from "./engine/keyLimiter.js";
+import { localKeyLimiter } from "./engine/keyLimiter.js";
 import { checkNames } from "./engine/knownNames.js";
 import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
 import { systemClock } from "./engine/systemClock.js";
@@ -66,7 +66,7 @@ export function limit(limits: Limits, options?: LimiterOptions | SharedOptions):
     return sharing().keyLimiter(options, KEY, makeFront, change);
   }
   const limiter = makeLimiter(compile(), { compile }, options, makeLocal);
-  const keyLimiter = new LocalKeyLimiter(limiter, KEY, (changed) => {
+  const keyLimiter = localKeyLimiter(limiter, KEY, (changed) => {
     change(changed);
     limiter.configure({});
   });

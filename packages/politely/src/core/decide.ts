@@ -13,6 +13,9 @@ import type { Rule } from "./rule.js";
 
 const { FLIGHT, LAST_US, OWED, UNITS } = ROW;
 
+/** So many starts returned out of order are remembered. */
+const RETURNED_MOST = 256;
+
 /** What the last `readyAt` found most binding, for whoever has to know before the next one: a queue, that is. */
 export const binding: { limit: LimitKind | undefined } = { limit: undefined };
 
@@ -103,15 +106,30 @@ export function giveBack(key: Key, rule: Rule, taken: Taken, unused: Cost, nowUs
   const bucket = rule.rateCount === 0 ? key.rest?.measure : rule;
   if (bucket !== undefined && unused.rate !== 0) rateGiveBack(key, bucket, unused.rate, laterUnits, nowUs);
   if (unused.rate < 0) key.halves[half] -= unused.rate;
-  // The newest start leaves as if it had never been, so that the one before it is the newest again.
-  if (isWhole && laterUnits === 0) {
-    gapGiveBack(key, taken.previousUs);
-    key.halves[half] -= taken.cost.rate;
-  }
+  if (isWhole && !isCut) takeOut(key, taken, laterUnits === 0);
   const isLogged = taken.place === undefined || taken.place.pendingUnits === 0;
   if (isLogged && !isCut && unused.window !== 0) windowGiveBack(key, taken.startedUs, unused.window);
   if (rule.quota !== undefined && !(isCut && key.rest?.cut?.isWhole === true)) {
     quotaGiveBack(key, taken.period, unused.quota);
+  }
+}
+
+/** Lets the newest start be as if it had never been, and those before it that were returned already: the one before them is the newest again. */
+function takeOut(key: Key, taken: Taken, isNewest: boolean): void {
+  if (!isNewest) {
+    const rest = key.needRest();
+    rest.returned ??= new Map();
+    if (rest.returned.size < RETURNED_MOST) rest.returned.set(taken.unitsAfter, taken);
+    return;
+  }
+  const half = 2 * key.at + UNITS;
+  const returned = key.rest?.returned;
+  for (let last: Pick<Taken, "previousUs" | "cost"> | undefined = taken; last !== undefined; ) {
+    gapGiveBack(key, last.previousUs);
+    key.halves[half] -= last.cost.rate;
+    const units = key.halves[half];
+    last = returned?.get(units);
+    returned?.delete(units);
   }
 }
 

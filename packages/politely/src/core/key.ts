@@ -119,6 +119,8 @@ export class Rest {
   learned: { readonly state: AdaptiveState; readonly because: string } | undefined = undefined;
   /** A `reset`: what starts up to here took can no longer be given back. */
   cut: Cut | undefined = undefined;
+  /** Starts returned unused that were not the newest, by `unitsAfter`: once the newer ones are returned as well, they never were. */
+  returned: Map<number, Pick<Taken, "previousUs" | "cost">> | undefined = undefined;
   /** Statistics: permits never released and the last start that counted as lost, starts counted before a reset, the last start before one. */
   lapsed = 0;
   lapsedUntilUs = Number.NEGATIVE_INFINITY;

@@ -28,7 +28,7 @@ const SWEEP_COUNT = 32;
 const SWEEP_PER_KEY = 4;
 /** Up to so many rows are looked at in one go: some 20 ms. */
 const SWEEP_MOST = 65_536;
-/** In a full table up to so many rows are looked at for each new host; with more of them, so many at a time every 50 ms. */
+/** Of a full table with up to so many rows it is known when the first owes nothing; with more of them, some are looked at every 50 ms. */
 const SMALL_TABLE = 4_096;
 const LOOK_AGAIN_US = 50_000;
 
@@ -69,7 +69,9 @@ export class Keys {
   #clearedEra = 0;
   #grants = 0;
   #lookAgainUs = Number.NEGATIVE_INFINITY;
-  #firstFreeUs = Number.POSITIVE_INFINITY;
+  #firstFreeUs = Number.NEGATIVE_INFINITY;
+  /** A permit came back, or a key was reset, since a full table was last looked at: some key may owe nothing now. */
+  wasGivenBack = false;
   readonly #maxHosts: number;
   /** So many hosts fill seven eighths of their table. */
   #crowdedAt: number;
@@ -162,6 +164,7 @@ export class Keys {
   }
 
   #begin(era: Era): void {
+    this.wasGivenBack = true;
     this.#eras.push(era);
     this.sweep(era.fromUs, Math.ceil((this.hosts.size + this.others.size) / PASS_PARTS) + PASS_PARTS);
   }
@@ -193,6 +196,7 @@ export class Keys {
 
   /** Forgets what `reset` says of one row. */
   forgetRow(slot: number, rule: Rule, isHost: boolean, what: ResetWhat, nowUs: number): void {
+    this.wasGivenBack = true;
     const key = this.slab.key(slot);
     if (what !== "stats") forgetPacing(key, nowUs, what === "all");
     key.noteLog();
@@ -315,8 +319,10 @@ export class Keys {
 
   #sweepForRoom(nowUs: number): void {
     const isSmall = this.hosts.size + this.others.size <= SMALL_TABLE;
-    if (!isSmall && nowUs < this.#lookAgainUs) return;
+    // Debts only grow, but for what permits give back.
+    if (nowUs < this.#firstFreeUs && (isSmall ? !this.wasGivenBack : nowUs < this.#lookAgainUs)) return;
     this.#lookAgainUs = nowUs + LOOK_AGAIN_US;
+    this.wasGivenBack = false;
     if (this.#firstFreeUs <= nowUs || isSmall) this.#firstFreeUs = Number.POSITIVE_INFINITY;
     this.sweep(nowUs, isSmall ? 2 * SMALL_TABLE : SWEEP_MOST);
   }

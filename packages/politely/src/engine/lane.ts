@@ -66,8 +66,6 @@ export class Terms implements Dated {
 export class Level extends Line<Waiter> implements Positioned {
   /** In the order of effective priority. */
   position = -1;
-  /** In the order of arrival; undefined while it is the only level. */
-  arrival: Arrival | undefined = undefined;
 
   constructor(
     readonly lane: Lane,
@@ -77,18 +75,10 @@ export class Level extends Line<Waiter> implements Positioned {
   }
 }
 
-/** A level in the order in which the first of each arrived. */
-class Arrival implements Positioned {
-  position = -1;
-
-  constructor(readonly level: Level) {}
-}
-
 /** The levels of a lane in which several priorities wait. */
 interface Ranks {
   readonly byPriority: Map<number, Level>;
   readonly levels: Heap<Level>;
-  readonly arrivals: Heap<Arrival>;
 }
 
 /** The queue of those who need the same keys. */
@@ -124,14 +114,14 @@ export class Lane implements Positioned {
     return this.#first?.priority ?? 0;
   }
 
-  /** When its turn came: at its last start, or when the first of those who wait arrived. Who has left does not count. */
+  /** When its turn came: at its last start, or when its head arrived. */
   get turnUs(): number {
-    return Math.max(this.startUs, this.#firstComer?.askedUs ?? Number.NEGATIVE_INFINITY);
+    return Math.max(this.startUs, this.head?.askedUs ?? Number.NEGATIVE_INFINITY);
   }
 
   /** The number of that event, for ties. */
   get turnSequence(): number {
-    return Math.max(this.startSequence, this.#firstComer?.sequence ?? 0);
+    return Math.max(this.startSequence, this.head?.sequence ?? 0);
   }
 
   /** Where the lane stands among others at a shared key: the instant of its last turn, earlier by `ageing` for each point of its head's priority. */
@@ -143,10 +133,6 @@ export class Lane implements Positioned {
     return this.#only ?? this.#ranks?.levels.peek();
   }
 
-  get #firstComer(): Waiter | undefined {
-    return (this.#only ?? this.#ranks?.arrivals.peek()?.level)?.first;
-  }
-
   add(waiter: Waiter, priority: number): void {
     const level = this.#level(priority);
     waiter.level = level;
@@ -154,8 +140,6 @@ export class Lane implements Positioned {
     this.size += 1;
     if (level === this.#only || level.count > 1 || this.#ranks === undefined) return;
     this.#ranks.levels.push(level);
-    level.arrival = new Arrival(level);
-    this.#ranks.arrivals.push(level.arrival);
   }
 
   #level(priority: number): Level {
@@ -165,13 +149,11 @@ export class Lane implements Positioned {
       this.#only = new Level(this, priority);
       return this.#only;
     }
-    this.#ranks ??= { byPriority: new Map(), levels: new Heap(isLevelBefore), arrivals: new Heap(cameBefore) };
+    this.#ranks ??= { byPriority: new Map(), levels: new Heap(isLevelBefore) };
     if (only !== undefined) {
       this.#only = undefined;
       this.#ranks.byPriority.set(only.priority, only);
       this.#ranks.levels.push(only);
-      only.arrival = new Arrival(only);
-      this.#ranks.arrivals.push(only.arrival);
     }
     let level = this.#ranks.byPriority.get(priority);
     if (level === undefined) {
@@ -194,20 +176,15 @@ export class Lane implements Positioned {
       return;
     }
     if (level.count > 0) {
-      if (!wasFirst) return;
-      ranks.levels.update(level);
-      if (level.arrival !== undefined) ranks.arrivals.update(level.arrival);
+      if (wasFirst) ranks.levels.update(level);
       return;
     }
     ranks.levels.remove(level);
     ranks.byPriority.delete(level.priority);
-    if (level.arrival !== undefined) ranks.arrivals.remove(level.arrival);
     if (ranks.levels.size > 1) return;
     this.#only = ranks.levels.peek();
     this.#ranks = undefined;
-    if (this.#only === undefined) return;
-    this.#only.position = -1;
-    this.#only.arrival = undefined;
+    if (this.#only !== undefined) this.#only.position = -1;
   }
 
   /** Everybody, in no particular order, as a list that stays the same when they leave. */
@@ -258,10 +235,4 @@ export function isElderBefore({ lane: a }: Elder, { lane: b }: Elder): boolean {
 export function isLaneBefore(a: Lane, b: Lane): boolean {
   const difference = a.orderUs - b.orderUs;
   return difference === 0 ? a.turnSequence < b.turnSequence : difference < 0;
-}
-
-function cameBefore({ level: a }: Arrival, { level: b }: Arrival): boolean {
-  const { first } = a;
-  const other = b.first;
-  return first === undefined || other === undefined ? other === undefined : first.sequence < other.sequence;
 }

@@ -155,6 +155,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const costs = options?.cost === undefined ? undefined : readCost(scopeNames, options.cost, 0);
     const heldAt = this.#partOfScope(scopeNames, key, answer.scope);
     permit.mark = ~permit.mark;
+    engine.keys.wasGivenBack = true;
     const nowUs = engine.nowUs();
     parts.forEach((part, index) => {
       const slot = this.#slotOf(part, index, nowUs);
@@ -188,6 +189,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const { maxHoldUs, rule } = keys.profiles.at(marks & PROFILE_MASK);
     if (startedUs + maxHoldUs <= engine.nowUs() || rule.adaptive !== undefined) return false;
     permit.mark = ~permit.mark;
+    keys.wasGivenBack = true;
     halves[half + FLIGHT] -= 1;
     engine.books.flying -= 1;
     return true;

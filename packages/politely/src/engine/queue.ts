@@ -17,6 +17,8 @@ const GRANTS_PER_TURN = 4096;
 const FAR_US = 86_400_000_000;
 /** A quota ends by the wall clock, which may jump: it is looked at again after this long at the latest. */
 const LOOK_AGAIN_US = 60_000_000;
+/** Behind a lane whose keys are kept nobody looks again sooner than this, unless something happens. */
+const LEAST_LOOK_US = 1_000;
 /** What holds a key whatever anybody does. A head it stops has no keys kept for it. */
 const HELD_BY: ReadonlySet<LimitKind | undefined> = new Set(["cooldown", "pause", "quota"]);
 
@@ -96,7 +98,10 @@ export class Queue {
     this.#elect(nowUs);
     return !need.slots.some((slot, index) => {
       const gate = this.#gates.get(slot);
-      return gate !== undefined && (this.isWaitedAt(gate, need, nowUs) || this.#delaysKept(gate, costs, index, nowUs));
+      return (
+        gate !== undefined &&
+        (this.isWaitedAt(gate, need, nowUs) || this.#keptUntilUs(gate, costs, index, nowUs) > nowUs)
+      );
     });
   }
 
@@ -292,13 +297,13 @@ export class Queue {
   #stopOf(lane: Lane, nowUs: number): Gate | undefined {
     const { head } = lane;
     if (head === undefined) return undefined;
-    if (this.#kept !== undefined && this.#kept !== lane) {
-      const isBehind = isLaneBefore(this.#kept, lane);
-      const kept = lane.gates.find((gate, index) => isBehind && this.#delaysKept(gate, head.costs, index, nowUs));
-      if (kept !== undefined) {
-        this.#stopUs = Number.POSITIVE_INFINITY;
+    if (this.#kept !== undefined && this.#kept !== lane && isLaneBefore(this.#kept, lane)) {
+      for (let index = 0; index < lane.gates.length; index++) {
+        const untilUs = this.#keptUntilUs(lane.gates[index], head.costs, index, nowUs);
+        if (untilUs <= nowUs) continue;
+        this.#stopUs = Math.max(untilUs, nowUs + LEAST_LOOK_US);
         this.#stopSlackUs = 0;
-        return kept;
+        return lane.gates[index];
       }
     }
     const stop = this.arbiter.stopOf(lane.need, head.costs, nowUs);
@@ -341,16 +346,16 @@ export class Queue {
     }
   }
 
-  /** Whether a start at this key would delay the lane whose keys are kept. Others pass where it would not. */
-  #delaysKept(gate: Gate, costs: Costs, index: number, nowUs: number): boolean {
+  /** From when on a start at this key does not delay the lane whose keys are kept; at or before `nowUs`: it does not now. */
+  #keptUntilUs(gate: Gate, costs: Costs, index: number, nowUs: number): number {
     const kept = this.#kept;
     const head = kept?.head;
-    if (kept === undefined || head === undefined || !gate.hasLane(kept)) return false;
+    if (kept === undefined || head === undefined || !gate.hasLane(kept)) return nowUs;
     const obstacles = this.arbiter.look(kept.need, head.costs, nowUs, NOBODY);
     const startUs = obstacles.reduce((latestUs, { atUs }) => Math.max(latestUs, atUs), nowUs);
-    const at = kept.gates.indexOf(gate);
     const ahead = { requests: 1, units: costAt(costs, index) };
-    return this.arbiter.readyAt(gate.slot, costAt(head.costs, at), nowUs, ahead) > startUs;
+    const behindUs = this.arbiter.readyAt(gate.slot, costAt(head.costs, kept.gates.indexOf(gate)), nowUs, ahead);
+    return behindUs > startUs ? behindUs : nowUs;
   }
 
   #park(lane: Lane, nowUs: number): void {

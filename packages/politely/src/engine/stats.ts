@@ -143,100 +143,61 @@ function restStats(counts: Counts, foldedHosts: number, flying: number, waiting:
   });
 }
 
-/** Statistics as they were when asked for. */
-export class Snapshot implements Stats {
-  readonly totalRequests: number;
-  readonly delayedRequests: number;
-  readonly cancelledRequests: number;
-  readonly throttledRequests: number;
-  readonly totalWaitMs: number;
-  readonly averageWaitMs: number;
-  readonly delayRate: number;
-  readonly meanIntervalMs: number;
-  declare readonly lastRequestAt?: Date;
-  readonly inFlight: number;
-  readonly waiting: number;
-  readonly cooldownMs: number;
-  declare readonly tokens?: number;
-  declare readonly window?: WindowStats;
-  readonly windows: readonly WindowStats[];
-  readonly asked: number;
-  readonly granted: number;
-  readonly refused: number;
-  readonly cancelled: number;
-  readonly expired: number;
-  readonly released: number;
-  readonly lapsed: number;
-  declare readonly foldedHosts?: number;
+/** What JSON calls a field where that is not the same words in snake case. */
+const JSON_NAMES: Readonly<Record<string, string>> = {
+  host: "domain",
+  totalWaitMs: "total_wait_time_ms",
+  averageWaitMs: "average_wait_time_ms",
+  lastRequestAt: "last_request_time",
+};
 
-  constructor(
-    readonly host: string,
-    counts: Counts,
-    present: Present,
-  ) {
-    const { granted, delayed } = counts;
+/** Statistics as they were when asked for. */
+export interface Snapshot extends Stats {}
+export class Snapshot {
+  constructor(host: string, counts: Counts, present: Present) {
+    const { granted, delayed, refused, cancelled, expired, lapsed, waitedUs } = counts;
+    const { lastUs, inFlight, waiting, windows, lastRequestAt, tokens, foldedHosts } = present;
     // Those in flight when the statistics were reset are in the books, and not in the numbers.
     const total = granted - counts.carried;
-    this.totalRequests = total;
-    this.delayedRequests = delayed;
-    this.cancelledRequests = counts.cancelled;
-    this.throttledRequests = counts.throttled;
-    this.totalWaitMs = counts.waitedUs / 1000;
-    this.averageWaitMs = delayed === 0 ? 0 : this.totalWaitMs / delayed;
-    this.delayRate = total === 0 ? 0 : delayed / total;
-    this.meanIntervalMs =
-      total < 2 || present.lastUs === Number.NEGATIVE_INFINITY
-        ? 0
-        : Math.max(0, present.lastUs - counts.firstUs) / (total - 1) / 1000;
-    this.inFlight = present.inFlight;
-    this.waiting = present.waiting;
-    this.cooldownMs = present.cooldownMs;
-    this.windows = present.windows;
-    this.asked = granted + counts.refused + counts.cancelled + counts.expired + present.waiting;
-    this.granted = granted;
-    this.refused = counts.refused;
-    this.cancelled = counts.cancelled;
-    this.expired = counts.expired;
-    this.released = granted - counts.lapsed - present.inFlight;
-    this.lapsed = counts.lapsed;
-    if (present.lastRequestAt !== undefined && total > 0) this.lastRequestAt = present.lastRequestAt;
-    if (present.tokens !== undefined) this.tokens = present.tokens;
-    if (present.windows.length > 0) this.window = present.windows[0];
-    if (present.foldedHosts !== undefined) this.foldedHosts = present.foldedHosts;
+    const hasMean = total >= 2 && lastUs !== Number.NEGATIVE_INFINITY;
+    const totalWaitMs = waitedUs / 1000;
+    const numbers: Omit<Stats, "toJSON"> = {
+      host,
+      totalRequests: total,
+      delayedRequests: delayed,
+      cancelledRequests: cancelled,
+      throttledRequests: counts.throttled,
+      totalWaitMs,
+      averageWaitMs: delayed === 0 ? 0 : totalWaitMs / delayed,
+      delayRate: total === 0 ? 0 : delayed / total,
+      meanIntervalMs: hasMean ? Math.max(0, lastUs - counts.firstUs) / (total - 1) / 1000 : 0,
+      inFlight,
+      waiting,
+      cooldownMs: present.cooldownMs,
+      windows,
+      asked: granted + refused + cancelled + expired + waiting,
+      granted,
+      refused,
+      cancelled,
+      expired,
+      released: granted - lapsed - inFlight,
+      lapsed,
+      ...(lastRequestAt !== undefined && total > 0 ? { lastRequestAt } : {}),
+      ...(tokens === undefined ? {} : { tokens }),
+      ...(windows.length === 0 ? {} : { window: windows[0] }),
+      ...(foldedHosts === undefined ? {} : { foldedHosts }),
+    };
+    Object.assign(this, numbers);
   }
 
   toJSON(): Record<string, unknown> {
-    return {
-      domain: this.host,
-      total_requests: this.totalRequests,
-      delayed_requests: this.delayedRequests,
-      total_wait_time_ms: this.totalWaitMs,
-      average_wait_time_ms: this.averageWaitMs,
-      last_request_time: this.lastRequestAt?.toISOString() ?? null,
-      delay_rate: this.delayRate,
-      cancelled_requests: this.cancelledRequests,
-      throttled_requests: this.throttledRequests,
-      mean_interval_ms: this.meanIntervalMs,
-      in_flight: this.inFlight,
-      waiting: this.waiting,
-      cooldown_ms: this.cooldownMs,
-      tokens: this.tokens ?? null,
-      windows: this.windows.map(windowJson),
-      asked: this.asked,
-      granted: this.granted,
-      refused: this.refused,
-      cancelled: this.cancelled,
-      expired: this.expired,
-      released: this.released,
-      lapsed: this.lapsed,
-      ...(this.foldedHosts === undefined ? {} : { folded_hosts: this.foldedHosts }),
-    };
+    const { window: _, ...rest }: Partial<Stats> = { ...this };
+    return inSnakeCase({ lastRequestAt: null, tokens: null, ...rest, windows: this.windows.map(inSnakeCase) });
   }
 }
 
-/** A window with the names that statistics have in JSON. */
-export function windowJson(window: WindowStats): Record<string, number> {
-  const { calls, remaining, periodMs, nextFreeMs, oldestLeavesMs } = window;
-  const json = { calls, remaining, period_ms: periodMs, next_free_ms: nextFreeMs };
-  return oldestLeavesMs === undefined ? json : { ...json, oldest_leaves_ms: oldestLeavesMs };
+/** The same with the names that statistics have in JSON. */
+export function inSnakeCase(fields: object): Record<string, unknown> {
+  const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [JSON_NAMES[name] ?? snake(name), value]));
 }
