@@ -23,10 +23,10 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
   const clock = options.clock ?? systemClock();
   const process = processName();
   let broker: Broker | undefined;
-  const made = { engine: undefined as Engine | undefined };
+  let made: Engine | undefined;
   const engine = (): Engine => {
-    if (made.engine === undefined) throw new Error("The engine is made before anything asks for it.");
-    return made.engine;
+    if (made === undefined) throw new Error("The engine is made before anything asks for it.");
+    return made;
   };
   const onOutage = (said: string, isAway: boolean): void => {
     const message = isAway ? `${said.replace(/\.$/, "")}; ${standby.says}` : said;
@@ -61,15 +61,10 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
     track: (work) => broker?.track(work),
   });
   const front = makeFront({ ...own, clock }, (parts) => {
-    const counsel = (made_: Engine): Broker => {
-      made.engine = made_;
-      broker = new Broker({
-        engine: made_,
-        link,
-        standby,
-        settler,
-        options: { outage, isBatch: batch, process, name },
-      });
+    const asked = { outage, isBatch: batch, process, name };
+    const counsel = (behind: Engine): Broker => {
+      made = behind;
+      broker = new Broker({ engine: behind, link, standby, settler, options: asked });
       return broker;
     };
     return new LocalLimiter({ ...parts, onExempt: (key) => parts.onDisabled(key, "localhost"), counsel });

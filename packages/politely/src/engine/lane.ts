@@ -133,6 +133,15 @@ export class Lane implements Positioned {
     return this.#only ?? this.#ranks?.levels.peek();
   }
 
+  /** Whoever has waited longest, head or not. Looks at each priority, of which there are few. */
+  get oldest(): Waiter | undefined {
+    let oldest: Waiter | undefined = this.#only?.first;
+    for (const { first } of this.#ranks?.levels.items ?? []) {
+      if (first !== undefined && (oldest === undefined || first.sequence < oldest.sequence)) oldest = first;
+    }
+    return oldest;
+  }
+
   add(waiter: Waiter, priority: number): void {
     const level = this.#level(priority);
     waiter.level = level;
@@ -214,21 +223,20 @@ function isLevelBefore(a: Level, b: Level): boolean {
   return difference === 0 ? first.sequence < other.sequence : difference < 0;
 }
 
-/** A lane that needs several keys, in the order of how long their heads have waited. */
+/** A lane that needs several keys, in the order of how long it has had somebody waiting. */
 export class Elder implements Positioned {
   position = -1;
 
   constructor(readonly lane: Lane) {}
 
   get sinceUs(): number {
-    return this.lane.head?.askedUs ?? Number.POSITIVE_INFINITY;
+    return this.lane.oldest?.askedUs ?? Number.POSITIVE_INFINITY;
   }
 }
 
-/** The one whose head has waited longer first. */
+/** The one in which somebody has waited longer first: they are numbered as they come. */
 export function isElderBefore({ lane: a }: Elder, { lane: b }: Elder): boolean {
-  const difference = (a.head?.askedUs ?? 0) - (b.head?.askedUs ?? 0);
-  return difference === 0 ? (a.head?.sequence ?? 0) < (b.head?.sequence ?? 0) : difference < 0;
+  return (a.oldest?.sequence ?? 0) < (b.oldest?.sequence ?? 0);
 }
 
 /** Whether the lane stands before another one at a key they share. */

@@ -138,15 +138,15 @@ export class Queue {
   remove(waiter: Waiter): void {
     const { lane, terms } = waiter;
     if (lane === undefined) return;
-    // Who stands in the middle of a line is neither the head nor who came first.
-    const wasHead = waiter.level?.first === waiter && lane.head === waiter;
+    // Who stands in the middle of a line is neither the head nor who has waited longest.
+    const wasFirst = waiter.level?.first === waiter;
+    const wasHead = wasFirst && lane.head === waiter;
     lane.remove(waiter);
     if (terms !== undefined) this.deadlines.leave(terms);
     this.waiting -= 1;
     for (const gate of lane.gates) gate.waiting -= 1;
     if (lane.size === 0) this.#dissolve(lane);
-    // Among several lanes the one who left may also have been its lane's claim to have come first.
-    else if (wasHead || (lane.gate?.parked.size ?? 0) > 1) this.#headChanged(lane);
+    else if (wasHead || (wasFirst && lane.elder !== undefined)) this.#headChanged(lane);
   }
 
   /** Takes all lanes apart and puts every waiter where `place` says, in the old order and with the old turns. Call `run` afterwards. */

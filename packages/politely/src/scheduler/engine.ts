@@ -19,7 +19,6 @@ import { Keys } from "./keys.js";
 import { costAt, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import { Ledger, type Taken } from "./ledger.js";
 import { EXEMPT_ONLY, HeldPermit } from "./permit.js";
-import { PlainStarts } from "./plainStarts.js";
 import { type Profiles, sharedProfileOf } from "./profile.js";
 import { Queue } from "./queue.js";
 import { Settling } from "./settling.js";
@@ -69,9 +68,6 @@ export class Engine {
   onQuiet: (() => void) | undefined = undefined;
   /** Called after permits were looked at because somebody waits for rest. */
   onAlarm: (() => void) | undefined = undefined;
-  /** A known key given as a target may be decided by arithmetic alone. */
-  isPlain = false;
-  readonly #plain: PlainStarts;
   #hotDemand: Demand | undefined = undefined;
   /** The beginning of all URLs with the same demand, as they are written; empty when it came from a bare host. */
   #hotOrigin = "";
@@ -104,7 +100,6 @@ export class Engine {
     );
     this.adaptive = new AdaptivePacing(this.ledger, (slot) => this.departures.judgeDeadlines(slot));
     this.counsel = options.counsel?.(this);
-    this.#plain = new PlainStarts(this);
     this.refresh();
   }
 
@@ -117,23 +112,10 @@ export class Engine {
 
   /** Works out again which short cuts are open, after a change of policy, listeners or state of the whole. */
   refresh(): void {
-    this.#plain.forget();
     this.#hotDemand = undefined;
-    this.isPlain =
-      !this.isClosed &&
-      this.counsel === undefined &&
-      this.policy.hostIsKey &&
-      this.policy.global === undefined &&
-      !this.events.hasListeners &&
-      this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
   }
 
   tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Permit | undefined {
-    if (this.isPlain && options === undefined && typeof target === "string") {
-      const slot = this.#plain.slotOf(target);
-      const permit = slot < 0 ? null : this.#plain.decide(target, slot, false);
-      if (permit !== null) return permit;
-    }
     if (this.isClosed) throw new ClosedError(this.policy.resolve(target).key);
     checkOptions(options);
     const nowUs = this.nowUs();
@@ -145,12 +127,6 @@ export class Engine {
   }
 
   acquire(target: Target, options?: AcquireOptions): Promise<Permit> {
-    if (this.isPlain && options === undefined && typeof target === "string") {
-      const slot = this.#plain.slotOf(target);
-      const permit = slot < 0 ? null : this.#plain.decide(target, slot, true);
-      // Asked by a field of it, V8 knows what it is when it makes the promise. Else it would have to look for a `then` there, a quarter of the whole call.
-      if (permit !== null && permit !== undefined && permit.place === slot) return Promise.resolve(permit);
-    }
     try {
       const permit = this.arrivals.enter(target, options);
       return permit instanceof Promise ? permit : Promise.resolve(permit);
@@ -261,7 +237,6 @@ export class Engine {
   }
 
   #dropped(key: string, wasFolded: boolean): void {
-    this.#plain.forgetKey();
     if (this.#hotDemand?.key === key) this.#hotDemand = undefined;
     const atMs = this.#lastUs / 1000;
     if (wasFolded) this.emitLater(() => ({ type: "evict", key, atMs }));

@@ -1,4 +1,3 @@
-import { MovedRows } from "./movedRows.js";
 import { ROW, type Slab } from "./slab.js";
 
 const { EPOCH, FLIGHT, FLIGHT_BEFORE } = ROW;
@@ -75,23 +74,6 @@ export class Holds {
   }
 }
 
-/** Moves the places of one key to another, among those held there. */
-export function adoptHolds(into: Holds, from: Holds, slot: number): void {
-  const all: Hold[] = [];
-  for (const { first } of [into, from]) for (let hold = first; hold !== undefined; hold = hold.next) all.push(hold);
-  all.sort((a, b) => a.startedUs - b.startedUs);
-  all.forEach((hold, index) => {
-    hold.slot = slot;
-    hold.previous = all[index - 1];
-    hold.next = all[index + 1];
-  });
-  into.first = all[0];
-  into.last = all.at(-1);
-  into.count = all.length;
-  into.pendingUnits += from.pendingUnits;
-  into.answeredUs = Math.max(into.answeredUs, from.answeredUs);
-}
-
 /**
  * Counts permits that no limit needs to follow: this generation's and the one before, per row.
  *
@@ -100,11 +82,6 @@ export function adoptHolds(into: Holds, from: Holds, slot: number): void {
 export class LooseFlights {
   #epoch = 0;
   #epochEndUs = GENERATION_US;
-  /** Rows whose permits are counted at another by now. */
-  readonly moved = new MovedRows();
-  /** Something has changed at a row by a permit of one that has become part of it. */
-  onMoved: (slot: number) => void = () => undefined;
-
   constructor(
     readonly slab: Slab,
     readonly onLapse: (slot: number, count: number) => void,
@@ -131,21 +108,9 @@ export class LooseFlights {
 
   /** Ends an open one. */
   end(slot: number, startedUs: number, nowUs: number): void {
-    const row = this.moved.rowOf(slot);
-    const halves = this.#rolled(row, nowUs);
+    const halves = this.#rolled(slot, nowUs);
     const isOfBefore = epochOf(startedUs) < this.epochAt(nowUs);
-    halves[2 * this.slab.wordOf(row) + (isOfBefore ? FLIGHT_BEFORE : FLIGHT)] -= 1;
-    if (row !== slot) this.onMoved(row);
-  }
-
-  /** Counts the permits of one row at another. */
-  move(from: number, into: number, nowUs: number): void {
-    const [theirs, mine] = [this.#rolled(from, nowUs), this.#rolled(into, nowUs)];
-    const [half, ownHalf] = [2 * this.slab.wordOf(from), 2 * this.slab.wordOf(into)];
-    for (const generation of [FLIGHT, FLIGHT_BEFORE]) {
-      mine[ownHalf + generation] += theirs[half + generation];
-      theirs[half + generation] = 0;
-    }
+    halves[2 * this.slab.wordOf(slot) + (isOfBefore ? FLIGHT_BEFORE : FLIGHT)] -= 1;
   }
 
   count(slot: number, nowUs: number): number {

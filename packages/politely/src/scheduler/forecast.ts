@@ -71,8 +71,8 @@ export function causesOf(
     const gate = queue.gateAt(slot);
     if (own.length > 0 || gate === undefined) return;
     const isWaitedFor = queue.isWaitedAt(gate, spec, nowUs) || source.counsel?.isWaitedFor(spec, index) === true;
-    if (!isWaitedFor && gate.reservedFor === undefined) return;
-    const limit = gate.reservedFor === undefined ? "queue" : "reserved";
+    if (!isWaitedFor) return;
+    const limit = "queue";
     const others = `${gate.waiting} ${gate.waiting === 1 ? "request waits" : "requests wait"} for ${key} already`;
     causes.push({ limit, scope, key, waitMs: 0, message: others });
   });

@@ -1,7 +1,6 @@
 import { Heap, type Positioned } from "../engine/heap.js";
 import { ONE } from "./cost.js";
 import { isLaneBefore, type Lane } from "./lane.js";
-import type { Claim, Reservation } from "./reservations.js";
 
 /** In place of a row, at a gate that is no key but where one lane stands alone. */
 export const NO_ROW = -1;
@@ -20,12 +19,6 @@ export class Gate implements Positioned {
   readonly parked = new Heap<Lane>(isLaneBefore);
   /** Every lane that needs this key, wherever it is stopped. */
   readonly lanes = new Set<Lane>();
-  /** For whom the key is kept, in order of their turns; undefined while it never was. */
-  reservations: Heap<Reservation> | undefined = undefined;
-  /** The first of them: the lane that nobody of lower order may pass here. */
-  reservedFor: Lane | undefined = undefined;
-  /** Claims that reserve nothing since this key lets their lane go last, and that is nobody's turn to end; undefined while there never was one. */
-  held: Set<Claim> | undefined = undefined;
   /** Gates whose first lane keeps lighter ones waiting and needs this key, too: what happens here may stop it here instead. */
   #heavies: Set<Gate> | undefined = undefined;
   /** Requests waiting in those lanes. */

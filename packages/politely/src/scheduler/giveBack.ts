@@ -8,7 +8,7 @@ const { LAST_US, OWED, SEEN_US, UNITS } = ROW;
 
 /** Gives back what an open start took; see `Ledger.giveBack`. */
 export function giveBack(ledger: Ledger, taken: Taken, unused: Cost, nowUs: number, isWhole: boolean): void {
-  const slot = ledger.loose.moved.rowOf(taken.slot);
+  const { slot } = taken;
   const { rule } = ledger.profileOf(slot);
   const { words, halves } = ledger.slab.chunkOf(slot);
   const word = ledger.slab.wordOf(slot);

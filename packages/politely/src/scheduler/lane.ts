@@ -6,7 +6,6 @@ import type { AcquireOptions, Permit } from "../types.js";
 import type { Ahead } from "./causes.js";
 import type { Cost } from "./cost.js";
 import type { Gate } from "./gate.js";
-import type { Claim } from "./reservations.js";
 
 /** Which lane a request belongs to. */
 export interface LaneSpec {
@@ -110,8 +109,6 @@ export class Lane implements Positioned {
   gate: Gate | undefined = undefined;
   /** Where it stands while it waits for whoever has the last word; undefined until it does. */
   aside: Gate | undefined = undefined;
-  /** Undefined while it shares no more than one key with others. */
-  claim: Claim | undefined = undefined;
   size = 0;
   /** When its last start was, and the number of that event; before the first, never. */
   startUs = Number.NEGATIVE_INFINITY;

@@ -7,7 +7,6 @@ import type { Cost } from "./cost.js";
 import { type Hold, Holds, LooseFlights } from "./flight.js";
 import { countedWindows, type FormerLimits, logAnswer } from "./formerLimits.js";
 import { giveBack } from "./giveBack.js";
-import { laterCooldown } from "./joinRows.js";
 import { paidAt } from "./owing.js";
 import { type Profile, Profiles, profileOf } from "./profile.js";
 import { Quotas } from "./quotas.js";
@@ -261,10 +260,7 @@ export class Ledger {
   /** Frees the place of an open start. With `countFrom: "answer"` its gap and windows begin now, with `units`; undefined if it was never sent. */
   end(taken: Taken, nowUs: number, units: number | undefined): void {
     if (taken.hold === undefined) this.loose.end(taken.slot, taken.startedUs, nowUs);
-    else {
-      this.#endHold(taken.hold, nowUs, units);
-      if (taken.hold.slot !== taken.slot) this.loose.onMoved(taken.hold.slot);
-    }
+    else this.#endHold(taken.hold, nowUs, units);
   }
 
   /** Gives back what an open start took, as much as the other starts allow; a negative cost is owed on top. `isWhole`: it was never sent, so the gap goes back too. Call it before `end`. */
@@ -312,15 +308,6 @@ export class Ledger {
     this.former.delete(slot);
     this.ties.forget(slot);
     this.holds.delete(slot);
-    // With nobody in flight here, no permit leads to a row that has become part of this one.
-    for (const part of this.loose.moved.partsOf(slot)) this.letGo(part);
-  }
-
-  /** Gives back a row that has become part of another. */
-  letGo(from: number): void {
-    this.loose.moved.delete(from);
-    this.forget(from);
-    this.slab.release(from);
   }
 
   forgetWindows(slot: number): void {
@@ -331,16 +318,11 @@ export class Ledger {
   }
 
   setCooldown(slot: number, state: CooldownState | undefined): void {
-    const row = this.loose.moved.rowOf(slot);
-    if (row !== slot) {
-      // Answered by permits from before the row became part of another: what holds one holds all.
-      if (state !== undefined) this.setCooldown(row, laterCooldown(this.cooldowns.get(row), state));
-      if (state !== undefined) this.loose.onMoved(row);
-    } else if (state === undefined) {
+    if (state === undefined) {
       this.cooldowns.delete(slot);
       this.probes.delete(slot);
     } else this.cooldowns.set(slot, state);
-    this.slab.setFlag(slot, HAS_COOLDOWN, row === slot && state !== undefined);
+    this.slab.setFlag(slot, HAS_COOLDOWN, state !== undefined);
   }
 
   setPause(slot: number, untilUs: number | undefined): void {

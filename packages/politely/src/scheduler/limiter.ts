@@ -1,5 +1,6 @@
 import { checkNames } from "../engine/knownNames.js";
 import { isEnabledBy } from "../engine/need.js";
+import { sameCounting } from "../engine/sameCounting.js";
 import { answerOfError, answerOfValue } from "../engine/taskAnswer.js";
 import { ClosedError } from "../errors.js";
 import type { Cause, Explanation, LimiterEvent, Stats, UntimedEvent } from "../observe/types.js";
@@ -295,6 +296,7 @@ export class LocalLimiter implements Limiter {
       throw new TypeError(`configure needs a policy; got ${String(policy)}.`);
     const compiled = this.parts.compile(policy);
     const engine = this.#engine;
+    sameCounting(engine.policy, compiled, engine.keys.hosts);
     const nowUs = engine.nowUs();
     const told = { type: "configure", key: "*", atMs: nowUs / 1000, summary: this.parts.summarise(compiled) } as const;
     engine.events.tellFirst(

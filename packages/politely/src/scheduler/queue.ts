@@ -4,15 +4,16 @@ import { OneTimer } from "../engine/oneTimer.js";
 import type { Clock } from "../types.js";
 import type { Counsel } from "./counsel.js";
 import { Gate, gateAhead, isGateBefore, NO_ROW } from "./gate.js";
-import { costAt, isLaneBefore, Lane, type LaneCost, type LaneSpec, type Terms, type Waiter } from "./lane.js";
+import { costAt, Lane, type LaneCost, type LaneSpec, type Terms, type Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";
 import type { QueueOwner } from "./queueOwner.js";
-import { LOOK_AGAIN_US, Reservations } from "./reservations.js";
 import { HAS_GATE } from "./slab.js";
 import { STAND_IN } from "./standIn.js";
 
 /** Starts granted in one go before other work gets its turn. */
 const GRANTS_PER_TURN = 4096;
+/** What can end without an event is looked at again after this long at the latest: a wall clock jumps. */
+const LOOK_AGAIN_US = 60_000_000;
 /** With waiters and nothing to wait for but a person, the process is kept alive by a timer this far away. */
 const FAR_US = 86_400_000_000;
 
@@ -40,7 +41,6 @@ export class Queue {
   #stopSlackUs = 0;
   /** Since when a key counts as ready that is looked at again: the instant of the decision under way, or minus Infinity until the next one. */
   #wokenUs = Number.NEGATIVE_INFINITY;
-  readonly #reservations: Reservations;
   /** Nobody asks for it: it is kept. */
   readonly standIn = STAND_IN;
 
@@ -51,7 +51,6 @@ export class Queue {
     readonly ageingUs: number,
   ) {
     this.#timer = new OneTimer(clock, () => this.run());
-    this.#reservations = new Reservations(ledger, ageingUs, (gate) => this.#wake(gate));
   }
 
   gateAt(slot: number): Gate | undefined {
@@ -66,12 +65,10 @@ export class Queue {
 
   /** Whether a request may start now without passing anybody. Takes nothing. */
   canStart(spec: LaneSpec, cost: LaneCost, nowUs: number): boolean {
-    // The timer may be late for them.
-    while (this.#reservations.nextUs <= nowUs) this.#reservations.judge(nowUs);
     if (nowUs < this.pausedUntilUs || this.lanes.has(spec.name)) return false;
     for (let index = 0; index < spec.slots.length; index++) {
       const gate = this.#gates.get(spec.slots[index]);
-      if (gate !== undefined && (this.isWaitedAt(gate, spec, nowUs) || gate.reservedFor !== undefined)) return false;
+      if (gate !== undefined && this.isWaitedAt(gate, spec, nowUs)) return false;
       if (this.ledger.readyAt(spec.slots[index], costAt(cost, index), nowUs) > nowUs) return false;
     }
     return this.owner.counsel?.hasStart(spec, cost, nowUs) ?? true;
@@ -98,11 +95,8 @@ export class Queue {
     for (const gate of lane.gates) gate.waiting += 1;
     this.deadlines.add(waiter.terms);
     if (isNew) {
-      // Where a store has the last word, it also keeps the order of those who need several keys.
-      if (this.owner.counsel === undefined) this.#reservations.joined(lane);
       this.#park(lane, nowUs);
     } else if (lane.head === waiter) {
-      this.#reservations.changed(lane);
       this.touchLane(lane);
     }
   }
@@ -114,7 +108,6 @@ export class Queue {
     // Who stands in the middle of a line is neither the head nor who came first.
     const wasFirst = waiter.level?.line.first === waiter;
     const wasHead = wasFirst && lane.head === waiter;
-    const turn = wasFirst ? lane.turnSequence : 0;
     lane.remove(waiter);
     if (terms !== undefined) this.deadlines.leave(terms);
     this.waiting -= 1;
@@ -123,8 +116,6 @@ export class Queue {
       this.#dissolve(lane);
       return;
     }
-    // Somebody in the middle of a lane has no part in what is reserved for it.
-    if (wasFirst && (wasHead || lane.turnSequence !== turn)) this.#reservations.changed(lane);
     // Among several lanes the one who left may also have been its lane's claim to have come first.
     if (wasHead || (lane.gate?.parked.size ?? 0) > 1) this.touchLane(lane);
   }
@@ -171,7 +162,6 @@ export class Queue {
 
   #changed(gate: Gate): void {
     for (const heavy of gate.takeHeavies()) this.#wake(heavy);
-    this.#reservations.touched(gate);
   }
 
   /** Starts everybody whose turn it is, and sets the timer for the next. `atUs`: an instant read by the same call, which serves for the first decision. */
@@ -198,10 +188,6 @@ export class Queue {
   #pump(atUs: number): number {
     let nowUs = atUs;
     for (let granted = 0; granted < GRANTS_PER_TURN; granted++, nowUs = this.owner.nowUs()) {
-      if (this.#reservations.nextUs <= nowUs) {
-        this.#reservations.judge(nowUs);
-        continue;
-      }
       this.#wokenUs = nowUs;
       const gate = this.#firstGate(nowUs);
       if (gate !== undefined && gate.readyUs <= nowUs && nowUs >= this.pausedUntilUs) {
@@ -248,7 +234,6 @@ export class Queue {
     if (stop === undefined) {
       lane.startUs = nowUs;
       lane.startSequence = this.nextSequence();
-      this.#reservations.started(lane, nowUs);
       this.remove(head);
       this.owner.grant(head, lane, nowUs);
       return;
@@ -273,11 +258,6 @@ export class Queue {
     if (head === undefined) return undefined;
     for (let index = 0; index < lane.slots.length; index++) {
       const gate = lane.gates[index];
-      const { reservedFor } = gate;
-      if (reservedFor !== undefined && reservedFor !== lane && isLaneBefore(reservedFor, lane)) {
-        this.#stopUs = Number.POSITIVE_INFINITY;
-        return gate;
-      }
       const readyUs = this.ledger.readyAt(gate.slot, costAt(head.cost, index), nowUs);
       if (readyUs > this.#stopUs) {
         this.#stopUs = readyUs;
@@ -369,7 +349,6 @@ export class Queue {
       this.#gates.delete(left.slot);
       this.ledger.slab.setFlag(left.slot, HAS_GATE, false);
     }
-    this.#reservations.left(lane);
   }
 
   #wake(gate: Gate): void {
@@ -392,7 +371,7 @@ export class Queue {
   #nextUs(nowUs: number): number {
     if (this.waiting === 0) return this.alarmUs;
     const startUs = Math.max(this.#wakeUps.peek()?.readyUs ?? Number.POSITIVE_INFINITY, this.pausedUntilUs, nowUs);
-    const nextUs = Math.min(startUs, this.deadlines.nextUs, this.alarmUs, Math.max(this.#reservations.nextUs, nowUs));
+    const nextUs = Math.min(startUs, this.deadlines.nextUs, this.alarmUs);
     // Somebody waits for an answer or for `resume`: the process stays.
     return nextUs === Number.POSITIVE_INFINITY ? nowUs + FAR_US : nextUs;
   }

@@ -4,19 +4,13 @@ import { convertRow } from "./convertRow.js";
 import { ONE } from "./cost.js";
 import { costOf, demandOfKey } from "./demand.js";
 import type { Engine } from "./engine.js";
-import { GENERATION_US } from "./flight.js";
-import { withHeritage } from "./heritage.js";
 import { OVERFLOW_KEY } from "./keys.js";
 import type { Waiter } from "./lane.js";
 import type { Profile } from "./profile.js";
-import { keyUnder, Renames } from "./renames.js";
 
 /** Puts another policy in force: for every key at once, for everybody queued, and without forgiving a debt. */
-export function reconfigure(engine: Engine, next: CompiledPolicy, nowUs: number): void {
+export function reconfigure(engine: Engine, policy: CompiledPolicy, nowUs: number): void {
   const { ledger, keys, queue } = engine;
-  // The caller's own code may run here, so nothing has changed yet.
-  const renames = new Renames(engine, next);
-  const policy = withHeritage(engine, next, nowUs);
   const before = ledger.profiles.restart();
   engine.policy = policy;
   engine.refresh();
@@ -29,16 +23,11 @@ export function reconfigure(engine: Engine, next: CompiledPolicy, nowUs: number)
     engine.adaptive.conform(slot);
     keys.rouseIfOwing(slot, nowUs);
   };
-  for (const [name, slot] of keys.hosts) move(slot, () => policy.hostRule(renames.of(name)).rule);
+  for (const [name, slot] of keys.hosts) move(slot, () => policy.hostRule(name).rule);
   // A scope that the policy no longer knows keeps its rule until those in flight are back.
-  for (const [name, slot] of keys.scopes) move(slot, (from) => scopeRule(policy, renames.ofScope(name)) ?? from.rule);
-  followMoved(engine, nowUs);
-  renames.apply(nowUs);
-  const regrouped = regroup(engine);
+  for (const [name, slot] of keys.scopes) move(slot, (from) => scopeRule(policy, name) ?? from.rule);
   const misfits: { waiter: Waiter; error: unknown }[] = [];
   queue.rebuild((waiter) => {
-    const key = regrouped.get(waiter) ?? renames.of(waiter.target.key);
-    if (key !== waiter.target.key) waiter.target = { ...waiter.target, key };
     const demand = demandOfKey(policy, keys, waiter.target, nowUs, true);
     engine.arrivals.redate(waiter, demand);
     try {
@@ -60,34 +49,6 @@ export function reconfigure(engine: Engine, next: CompiledPolicy, nowUs: number)
   }
   for (const lane of Array.from(queue.lanes.values())) engine.departures.judgeDeadlines(lane.slots[0]);
   queue.run();
-}
-
-/**
- * The keys of those who wait under the name of a group, which says nothing about their hosts: as they would be if they came now.
- *
- * Works them out before the queue changes, since the caller's own code may run here.
- */
-function regroup({ policy, queue }: Engine): ReadonlyMap<Waiter, string> {
-  const keys = new Map<Waiter, string>();
-  for (const lane of Array.from(queue.lanes.values())) {
-    for (const waiter of lane.everybody()) {
-      const { asked } = waiter.target;
-      const key = asked === undefined ? undefined : keyUnder(policy, asked);
-      if (key !== undefined) keys.set(waiter, key);
-    }
-  }
-  return keys;
-}
-
-/** Rows that have become part of others have the rules of these, and go when no permit can lead to them any more. */
-function followMoved({ ledger, keys }: Engine, nowUs: number): void {
-  for (const [slot, { into, joinedUs }] of ledger.loose.moved.all()) {
-    const { rule } = ledger.profileOf(into);
-    // What was held for longer than permits may be held by now is not held any more.
-    ledger.lapse(into, nowUs);
-    if (joinedUs + Math.max(2 * GENERATION_US, rule.maxHoldUs) <= nowUs) ledger.letGo(slot);
-    else keys.setRule(slot, rule);
-  }
 }
 
 function scopeRule(policy: CompiledPolicy, name: string): Rule | undefined {

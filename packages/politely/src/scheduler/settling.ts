@@ -9,9 +9,8 @@ import { readCost, scopeRow } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { OVERFLOW_KEY } from "./keys.js";
 import { costAt } from "./lane.js";
-import { FORGOTTEN_UNITS, type Ledger, type Taken } from "./ledger.js";
+import { FORGOTTEN_UNITS, type Taken } from "./ledger.js";
 import { EXEMPT_ONLY, type HeldPermit, type PermitOwner } from "./permit.js";
-import { HAS_GATE } from "./slab.js";
 
 /** Takes permits back, counts starts made without one, and passes on what was answered. */
 export class Settling implements PermitOwner {
@@ -70,7 +69,6 @@ export class Settling implements PermitOwner {
 
   releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void {
     if (permit.isReleased) return;
-    if (options === undefined && this.engine.isPlain && this.#releaseSimple(permit, outcome)) return;
     const answer = readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
     const scopeNames = permit.scopeNames;
     if (options !== undefined) checkNames(options, ["cost"], "options");
@@ -93,22 +91,6 @@ export class Settling implements PermitOwner {
     }
     this.engine.onQuiet?.();
     this.engine.queue.run();
-  }
-
-  /** Takes back a permit whose answer can change nothing: of a simple key, with nobody cooling down or asking for rest. */
-  #releaseSimple(permit: HeldPermit, outcome: Outcome | undefined): boolean {
-    if (permit.parts !== undefined || (outcome !== undefined && outcome !== "success")) return false;
-    if (this.engine.ledger.cooldowns.size > 0 || this.engine.onQuiet !== undefined) return false;
-    const { ledger } = this.engine;
-    const { slot, startedUs } = permit;
-    const nowUs = this.engine.nowUs();
-    const isOpen = ledger.loose.isOpen(startedUs, nowUs);
-    // Somebody may wait for its place, if the policy has changed since.
-    if (isOpen && ledger.slab.hasFlag(slot, HAS_GATE)) return false;
-    if (ledger.profiles.hasAdaptive && outcome !== undefined && (!isOpen || isAdaptive(ledger, slot))) return false;
-    permit.place = ~permit.place;
-    if (isOpen) ledger.loose.end(slot, startedUs, nowUs);
-    return true;
   }
 
   /** Frees one place, giving back what was not used. */
@@ -177,10 +159,6 @@ export class Settling implements PermitOwner {
     if (index >= 0) return index;
     throw new TypeError(`outcome.scope is "${scope}", but the request took only ${scopeNames.join(", ")}.`);
   }
-}
-
-function isAdaptive(ledger: Ledger, slot: number): boolean {
-  return ledger.profileOf(slot).rule.adaptive !== undefined;
 }
 
 function readStarted(startedAtMs: number | undefined, nowUs: number): number {
