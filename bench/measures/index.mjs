@@ -6,8 +6,10 @@ import { fleet } from "./fleet.mjs";
 import { headers } from "./headers.mjs";
 import { hosts } from "./hosts.mjs";
 import { memory } from "./memory.mjs";
+import { newHost } from "./newHost.mjs";
 import { pacing } from "./pacing.mjs";
 import { redis } from "./redis.mjs";
+import { run } from "./run.mjs";
 import { service } from "./service.mjs";
 import { stores } from "./stores.mjs";
 import { tryacquire } from "./tryacquire.mjs";
@@ -18,7 +20,9 @@ import { window } from "./window.mjs";
 export const measures = [
   tryacquire,
   hosts,
+  newHost,
   acquire,
+  run,
   memory,
   waiters,
   window,

@@ -1,4 +1,5 @@
 // @ts-check
+import { pacedByKey } from "../harness/pacedByKey.mjs";
 import { cpuUs, pauseMs } from "../harness/timing.mjs";
 import { warmUp } from "../harness/warmUp.mjs";
 import { go, limiter, politely, politelyByCaller, pThrottle } from "./contenders.mjs";
@@ -49,9 +50,7 @@ export const pacing = {
       startsMs[key].push(atMs);
       started++;
     };
-    const begin = rival.pacedKeys
-      ? rival.pacedKeys(limit, onStart, options)
-      : oneEach(rival, { keys, limit, options }, onStart);
+    const begin = pacedByKey(rival, { keys, limit, options }, onStart);
     const perKey = Math.round((seconds * 1000 * limit.count) / limit.perMs);
     for (let key = 0; key < keys; key++) {
       for (let i = 0; i < perKey; i++) begin(key);
@@ -65,20 +64,6 @@ export const pacing = {
     return { ...judgeGaps(startsMs, limit.perMs / limit.count), cpuPercent };
   },
 };
-
-/**
- * A limiter for each key, for those that know no keys.
- *
- * @param {import("./types.d.ts").Rival} rival
- * @param {{ keys: number; limit: import("./types.d.ts").Limit; options: object }} setup
- * @param {(atMs: number, key: number) => void} onStart
- */
-function oneEach(rival, { keys, limit, options }, onStart) {
-  const begins = Array.from({ length: keys }, (_, key) =>
-    rival.paced(limit, (/** @type {number} */ atMs) => onStart(atMs, key), undefined, options),
-  );
-  return (/** @type {number} */ key) => begins[key]();
-}
 
 /**
  * @param {number[][]} startsMs the starts of each key

@@ -2,6 +2,8 @@
 import { ensure, median, nanosecondsPerCall } from "../harness/timing.mjs";
 import { bare, go, limiter, politely } from "./contenders.mjs";
 
+const bucketOnly = { name: "politely, bucket only", rival: "politely", options: { withRelease: true } };
+
 /** @type {import("./types.d.ts").Measure} */
 export const tryacquire = {
   name: "tryacquire",
@@ -24,6 +26,16 @@ export const tryacquire = {
         { text: "at most Go's", metric: "ns", against: go.name, atMost: 1 },
         { text: "at most twice the bare minimum", metric: "ns", against: bare.name, atMost: 2 },
       ],
+    },
+    {
+      id: "mixed",
+      title: "tryAcquire and release, granted, one host with a bucket, two windows and a concurrency",
+      metrics: [{ key: "ns", title: "ns per call", digits: 1 }],
+      contenders: [{ ...politely, options: { withRelease: true, isMixed: true } }, bucketOnly],
+      params: { count: 500_000, samples: 5 },
+      quick: { count: 300_000, samples: 3 },
+      rounds: 5,
+      goals: [{ text: "at most 6 × the bucket alone", metric: "ns", against: bucketOnly.name, atMost: 6 }],
     },
   ],
 

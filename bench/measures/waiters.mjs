@@ -1,4 +1,5 @@
 // @ts-check
+import { pacedByKey } from "../harness/pacedByKey.mjs";
 import { cpuUs, ensure, heapBytes, settledHeapBytes } from "../harness/timing.mjs";
 import { bare, go, limiter, politely, pQueue, pThrottle } from "./contenders.mjs";
 
@@ -40,6 +41,24 @@ export const waiters = {
       goals: [{ text: "at most 1 µs for each cancel", metric: "cancelUs", atMost: 1 }, lastStartGoal],
     },
     {
+      id: "waiters-10k-keys",
+      title: "100,000 waiters on 10,000 hosts, 10 each, 5 starts a second each",
+      metrics: [cpu, heap, late],
+      contenders: [politely, pThrottle, bare],
+      params: { waiters: 100_000, keys: 10_000, limit: { count: 5, perMs: 1000, burst: 1 } },
+      rounds: 3,
+      goals: [{ text: "at most 1.2 × p-throttle's CPU", metric: "cpuUs", against: pThrottle.name, atMost: 1.2 }],
+    },
+    {
+      id: "waiters-2s",
+      title: "10,000 waiters on one host, 5,000 starts a second, burst 1",
+      metrics: [cpu, heap, late],
+      contenders: [politely, pThrottle, go, bare],
+      params: { waiters: 10_000, limit: { count: 5, perMs: 1, burst: 1 } },
+      rounds: 3,
+      goals: [{ text: "at most 1.5 × p-throttle's CPU", metric: "cpuUs", against: pThrottle.name, atMost: 1.5 }],
+    },
+    {
       id: "waiters-1m",
       title: "1,000,000 waiters on one host, 200,000 starts a second",
       metrics: [cpu, heap, late],
@@ -59,20 +78,19 @@ export const waiters = {
     },
   ],
 
-  async run(rival, { waiters, limit, cancelHalf = false }, options) {
+  async run(rival, { waiters, keys = 1, limit, cancelHalf = false }, options) {
+    const warmLimit = keys === 1 ? { count: 50, perMs: 1, burst: 10 } : { count: 50, perMs: 1000, burst: 1 };
+    const warmCrowd = { waiters: 20_000, keys: Math.ceil(keys / 5), limit: warmLimit, cancelHalf };
     // As a program keeps its limiter: where nothing is left of it, V8 throws away the code that the warm-ups have made it compile.
     /** @type {unknown[]} */
     const warm = [];
     for (let round = 0; round < WARM_UPS; round++) {
-      const { kept } = await standInLine(
-        rival,
-        { waiters: 20_000, limit: { count: 50, perMs: 1, burst: 10 }, cancelHalf },
-        options,
-      );
+      const { kept } = await standInLine(rival, warmCrowd, options);
       warm[0] = kept;
     }
     const beforeBytes = await settledHeapBytes();
-    const { peakBytes, cancelled, kept, ...rest } = await standInLine(rival, { waiters, limit, cancelHalf }, options);
+    const crowd = { waiters, keys, limit, cancelHalf };
+    const { peakBytes, cancelled, kept, ...rest } = await standInLine(rival, crowd, options);
     // Used here, so that it is not collected before.
     ensure(warm.length === 1 && warm[0] !== kept, "there was no warm-up");
     ensure(!cancelHalf || cancelled > waiters * 0.2, `only ${cancelled} of ${waiters} were cancelled`);
@@ -81,15 +99,16 @@ export const waiters = {
 };
 
 /**
- * Lets everybody queue at once, then waits for the last start.
+ * Lets everybody queue at once, by turns on each key, then waits for the last start.
  *
  * @param {import("./types.d.ts").Rival} rival
- * @param {{ waiters: number; limit: import("./types.d.ts").Limit; cancelHalf: boolean }} crowd
+ * @param {{ waiters: number; keys: number; limit: import("./types.d.ts").Limit; cancelHalf: boolean }} crowd
  * @param {object} options
  */
-async function standInLine(rival, { waiters, limit, cancelHalf }, options) {
-  const line = { started: 0, cancelled: 0, lastAtMs: 0 };
+async function standInLine(rival, { waiters, keys, limit, cancelHalf }, options) {
+  const line = { started: 0, cancelled: 0 };
   const startsMs = new Float64Array(waiters);
+  const startKeys = new Uint32Array(waiters);
   const controller = new AbortController();
   /** @type {() => void} */
   let finish = () => {};
@@ -97,9 +116,9 @@ async function standInLine(rival, { waiters, limit, cancelHalf }, options) {
   const finished = new Promise((resolve) => {
     finish = resolve;
   });
-  const onStart = (/** @type {number} */ startedAtMs) => {
+  const onStart = (/** @type {number} */ startedAtMs, key = 0) => {
     startsMs[line.started] = startedAtMs;
-    if (startedAtMs > line.lastAtMs) line.lastAtMs = startedAtMs;
+    startKeys[line.started] = key;
     if (++line.started + line.cancelled === waiters) finish();
   };
   const onCancel = () => {
@@ -107,8 +126,17 @@ async function standInLine(rival, { waiters, limit, cancelHalf }, options) {
   };
 
   const cpuAtStart = cpuUs();
-  const begin = rival.paced(limit, onStart, onCancel, options);
-  for (let i = 0; i < waiters; i++) begin(cancelHalf && i % 2 ? controller.signal : undefined);
+  /** @type {unknown} */
+  let kept;
+  if (keys === 1) {
+    const begin = rival.paced(limit, onStart, onCancel, options);
+    for (let i = 0; i < waiters; i++) begin(cancelHalf && i % 2 ? controller.signal : undefined);
+    kept = begin;
+  } else {
+    const begin = pacedByKey(rival, { keys, limit, options }, onStart);
+    for (let i = 0; i < waiters; i++) begin(i % keys);
+    kept = begin;
+  }
   let peakBytes = heapBytes();
   const sampler = setInterval(() => {
     peakBytes = Math.max(peakBytes, heapBytes());
@@ -130,19 +158,36 @@ async function standInLine(rival, { waiters, limit, cancelHalf }, options) {
   const loopEndMs = performance.now();
   await finished;
   clearInterval(sampler);
-  // Timers cannot fire while the loop runs that queues or cancels. From its end on, the limit allows what its bucket holds by then, and its rate.
-  const starts = startsMs.subarray(0, line.started).sort();
-  const inLoop = starts.filter((startMs) => startMs <= loopEndMs);
-  const left = Math.max(0, starts.length - inLoop.length - tokensAt(loopEndMs, inLoop, limit));
+  // Before the starts are judged: that is no work of the contender.
+  const spentUs = cpuUs() - cpuAtStart;
+  /** @type {number[][]} */
+  const startsByKey = Array.from({ length: keys }, () => []);
+  for (let i = 0; i < line.started; i++) startsByKey[startKeys[i]].push(startsMs[i]);
   return {
-    cpuUs: (cpuUs() - cpuAtStart) / waiters,
-    lateMs: line.lastAtMs - loopEndMs - (left * limit.perMs) / limit.count,
+    cpuUs: spentUs / waiters,
+    lateMs: Math.max(...startsByKey.map((starts) => lateMs(starts, loopEndMs, limit))),
     cancelUs,
     cancelCpuUs,
     cancelled: line.cancelled,
     peakBytes,
-    kept: [begin, controller],
+    kept: [kept, controller],
   };
+}
+
+/**
+ * How much later the last start of one key is than the limit allows.
+ *
+ * Timers cannot fire while the loop runs that queues or cancels. From its end on, the limit allows what its bucket holds by then, and its rate.
+ *
+ * @param {readonly number[]} startedMs in any order
+ * @param {number} loopEndMs
+ * @param {import("./types.d.ts").Limit} limit
+ */
+function lateMs(startedMs, loopEndMs, limit) {
+  const starts = Float64Array.from(startedMs).sort();
+  const inLoop = starts.filter((startMs) => startMs <= loopEndMs);
+  const left = Math.max(0, starts.length - inLoop.length - tokensAt(loopEndMs, inLoop, limit));
+  return starts[starts.length - 1] - loopEndMs - (left * limit.perMs) / limit.count;
 }
 
 /**

@@ -35,6 +35,27 @@ export function tryMany({ hasPermit = false } = {}) {
   };
 }
 
+/** A new bucket for each host, and a ring of names that says which one is forgotten for it. @param {{ keepStats?: number }} [options] */
+export function meeting({ keepStats = 1000 } = {}) {
+  /** @type {Map<string, { owed: number; seenAtMs: number }>} */
+  const buckets = new Map();
+  /** @type {string[]} */
+  const names = new Array(keepStats).fill("");
+  let next = 0;
+  return {
+    meet(/** @type {string} */ host) {
+      if (!buckets.has(host)) {
+        buckets.delete(names[next]);
+        names[next] = host;
+        if (++next === keepStats) next = 0;
+        buckets.set(host, { owed: 1, seenAtMs: performance.now() });
+      }
+      return true;
+    },
+    knownCount: () => buckets.size,
+  };
+}
+
 class Permit {
   /** @param {string} host @param {number} row @param {number} startedAtMs */
   constructor(host, row, startedAtMs) {

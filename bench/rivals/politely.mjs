@@ -5,10 +5,19 @@ import { ensure, sink } from "../harness/timing.mjs";
 /** Never refuses in a benchmark, and a host that was called once owes time for as long as it runs. */
 const NEVER_REFUSES = { rate: /** @type {const} */ ("1/s"), burst: 1e8 };
 const HOST = "h0.example.com";
+/** All kinds of limits that one process counts by itself, none of which ever refuses. */
+const MIXED = {
+  ...NEVER_REFUSES,
+  window: [
+    { count: 1e9, per: "1s" },
+    { count: 1e11, per: "1m" },
+  ],
+  concurrency: 1000,
+};
 
-/** @param {{ withRelease?: boolean }} options */
-export function tryOne({ withRelease = false } = {}) {
-  const limiter = politely({ default: NEVER_REFUSES });
+/** @param {{ withRelease?: boolean; isMixed?: boolean }} options with a release; with two windows and a concurrency beside the bucket */
+export function tryOne({ withRelease = false, isMixed = false } = {}) {
+  const limiter = politely({ default: isMixed ? MIXED : NEVER_REFUSES });
   if (!withRelease) return () => kept(limiter.tryAcquire(HOST));
   return () => {
     const permit = limiter.tryAcquire(HOST);
@@ -25,6 +34,31 @@ export function tryMany() {
 export function awaited() {
   const limiter = politely({ default: NEVER_REFUSES });
   return () => limiter.acquire(HOST);
+}
+
+export function tasks() {
+  const limiter = politely({ default: NEVER_REFUSES });
+  return {
+    acquire: () => limiter.acquire(HOST),
+    run: (/** @type {() => void} */ task) => limiter.run(HOST, task),
+  };
+}
+
+/** A host owes nothing one millisecond after its start. @param {{ keepStats?: number }} options */
+export function meeting({ keepStats }) {
+  const limiter = politely({ default: { minDelay: "1ms" } }, { keepStats });
+  return {
+    meet(/** @type {string} */ host) {
+      const permit = limiter.tryAcquire(host);
+      permit?.release();
+      return kept(permit);
+    },
+    knownCount() {
+      let known = 0;
+      for (const { foldedHosts } of limiter.eachStats()) if (foldedHosts === undefined) known += 1;
+      return known;
+    },
+  };
 }
 
 export function fetching() {
@@ -44,12 +78,19 @@ export function hold(hosts, { keepStats, idle = false }) {
     ensure(!limiter.check(host).proceed, `${host} was forgotten while it owed time`);
   if (idle) {
     clock.advance(2 * 3_600_000);
-    limiter.stats();
+    foldIdle(limiter);
     for (const host of hosts.slice(0, 10)) limiter.tryAcquire(host);
     clock.advance(2 * 3_600_000);
-    limiter.stats();
+    foldIdle(limiter);
   }
   return limiter;
+}
+
+/** Hosts that owe nothing go when they are looked at, and `eachStats` looks at every one. @param {import("politely").Limiter} limiter */
+function foldIdle(limiter) {
+  let rows = 0;
+  for (const _ of limiter.eachStats()) rows += 1;
+  ensure(rows > 0, "there were no statistics");
 }
 
 /**

@@ -74,7 +74,7 @@ describe("the rules", () => {
       'import { type B, type C } from "../policy/types.js";',
       'import { ClosedError } from "../errors.js";',
       'import { lane } from "./lane.js";',
-      'import { gapReadyAt } from "../shared/gap.js";',
+      'import { gapReadyAt } from "../core/limits/gap.js";',
     ].join("\n");
     expect(layerProblems([parseSource("scheduler/limiter.ts", text)])).toEqual([]);
   });

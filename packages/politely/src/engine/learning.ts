@@ -136,7 +136,7 @@ function inWords(us: number): string {
 }
 
 /** A random number as promised, whatever was delivered: jitter must not shorten anything. */
-function withinOne(random: () => number): number {
+export function withinOne(random: () => number): number {
   try {
     const number = random();
     return number >= 0 && number < 1 ? number : 0;

@@ -27,7 +27,7 @@ export class Arrivals {
     if (maxWaitUs === 0 && counsel !== undefined) return counsel.aside.start(target, demand, cost, options?.signal);
     const full = this.#fullAt(demand);
     if (full >= 0 && counsel?.guests.mayAsk(demand, full, nowUs) !== true) this.#refuseFull(demand, cost, full, nowUs);
-    this.#refuseIfHopeless(demand, cost, options?.priority ?? 0, maxWaitUs, nowUs);
+    this.#refuseIfHopeless(demand, cost, maxWaitUs, nowUs);
     const patient = withAsked(this.engine.policy, demand, target);
     return this.#wait(patient, cost, options, nowUs + maxWaitUs, nowUs);
   }
@@ -66,9 +66,9 @@ export class Arrivals {
   }
 
   /** Throws when the deadline cannot be met. */
-  #refuseIfHopeless(demand: Demand, cost: LaneCost, priority: number, maxWaitUs: number, nowUs: number): void {
+  #refuseIfHopeless(demand: Demand, cost: LaneCost, maxWaitUs: number, nowUs: number): void {
     if (maxWaitUs === Number.POSITIVE_INFINITY) return;
-    const atUs = earliestUs(this.engine, demand, cost, priority, nowUs);
+    const atUs = earliestUs(this.engine, demand, cost, nowUs);
     if (atUs <= nowUs + maxWaitUs && maxWaitUs > 0) return;
     this.engine.departures.refuse(demand, nowUs, "POLITELY_DEADLINE", cost);
     const waitMs = (atUs - nowUs) / 1000;
@@ -123,9 +123,9 @@ export class Arrivals {
       type: "wait",
       key: demand.key,
       atMs: nowUs / 1000,
-      waitMs: (earliestUs(this.engine, demand, cost, priority, nowUs) - nowUs) / 1000,
+      waitMs: (earliestUs(this.engine, demand, cost, nowUs) - nowUs) / 1000,
       reason: reasonOf(this.engine, demand, cost, nowUs),
-      ahead: lane?.aheadOf(priority).requests ?? 0,
+      ahead: lane?.aheadOf(priority) ?? 0,
     };
   }
 }

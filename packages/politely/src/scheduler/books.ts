@@ -26,6 +26,8 @@ export interface Counts {
   expired: number;
   lapsed: number;
   throttled: number;
+  /** With a store none: what the engine of one process carries over a reset. */
+  carried: number;
 }
 
 /** Counts of nothing. */
@@ -40,6 +42,7 @@ export function noCounts(): Counts {
     expired: 0,
     lapsed: 0,
     throttled: 0,
+    carried: 0,
   };
 }
 
@@ -123,6 +126,7 @@ export class Books {
       expired: halves[2 * at + EXPIRED],
       lapsed: this.#lapsed.get(slot) ?? 0,
       throttled: halves[2 * at + THROTTLED],
+      carried: 0,
     };
   }
 

@@ -47,10 +47,10 @@ export class Departures {
     const nowUs = this.engine.nowUs();
     for (const lane of Array.from(gate.lanes)) {
       // Most ask for the same: that is worked out once.
-      const oneUs = earliestUs(this.engine, lane, ONE, undefined, nowUs);
+      const oneUs = earliestUs(this.engine, lane, ONE, nowUs);
       for (const waiter of lane.everybody()) {
         if (waiter.deadlineUs === Number.POSITIVE_INFINITY) continue;
-        const atUs = waiter.cost === ONE ? oneUs : earliestUs(this.engine, lane, waiter.cost, undefined, nowUs);
+        const atUs = waiter.cost === ONE ? oneUs : earliestUs(this.engine, lane, waiter.cost, nowUs);
         if (atUs <= waiter.deadlineUs) continue;
         const reason = reasonOf(this.engine, lane, waiter.cost, nowUs);
         const waitMs = (atUs - nowUs) / 1000;
@@ -65,7 +65,7 @@ export class Departures {
     this.engine.signals.unwatch(waiter);
     this.engine.books.count(spec.slots[0], "expired");
     const maxWaitMs = (waiter.deadlineUs - waiter.askedUs) / 1000;
-    const atUs = earliestUs(this.engine, spec, waiter.cost, undefined, nowUs);
+    const atUs = earliestUs(this.engine, spec, waiter.cost, nowUs);
     const reason = reasonOf(this.engine, spec, waiter.cost, nowUs);
     waiter.reject(new DeadlineError(spec.key, Math.max(0, atUs - nowUs) / 1000, reason, maxWaitMs));
     const afterMs = (nowUs - waiter.askedUs) / 1000;
@@ -77,7 +77,7 @@ export class Departures {
   refuse(demand: Demand, nowUs: number, code: string, cost: LaneCost): void {
     this.engine.books.count(demand.slots[0], "refused");
     if (!this.engine.events.hasListeners) return;
-    const waitMs = (earliestUs(this.engine, demand, cost, 0, nowUs) - nowUs) / 1000;
+    const waitMs = (earliestUs(this.engine, demand, cost, nowUs) - nowUs) / 1000;
     const reason = reasonOf(this.engine, demand, cost, nowUs);
     this.engine.events.emit({ type: "refuse", key: demand.key, atMs: nowUs / 1000, code, waitMs, reason });
   }

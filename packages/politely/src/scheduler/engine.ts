@@ -14,15 +14,14 @@ import { ONE } from "./cost.js";
 import type { Counsel } from "./counsel.js";
 import { costOf, type Demand, demandOf } from "./demand.js";
 import { Departures } from "./departures.js";
-import type { Hold } from "./flight.js";
 import { Keys } from "./keys.js";
 import { costAt, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import { Ledger, type Taken } from "./ledger.js";
 import { EXEMPT_ONLY, HeldPermit } from "./permit.js";
-import { type Profiles, sharedProfileOf } from "./profile.js";
+import type { Profiles } from "./profile.js";
 import { Queue } from "./queue.js";
 import { Settling } from "./settling.js";
-import { HAS_COOLDOWN, HAS_GATE, IS_IDLE, type Slab } from "./slab.js";
+import { HAS_GATE, IS_IDLE, type Slab } from "./slab.js";
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -77,12 +76,7 @@ export class Engine {
   constructor(readonly options: EngineOptions) {
     this.clock = options.clock;
     this.policy = options.policy;
-    const listener = {
-      holdLapsed: (hold: Hold, nowUs: number) => this.#holdLapsed(hold, nowUs),
-      looseLapsed: (slot: number, count: number) => this.books.count(slot, "lapsed", count),
-      wallMs: () => this.clock.wall(),
-    };
-    this.ledger = new Ledger(options.keepStats > 0, listener, options.counsel && sharedProfileOf);
+    this.ledger = new Ledger(options.keepStats > 0, (slot, count) => this.books.count(slot, "lapsed", count));
     this.slab = this.ledger.slab;
     this.profiles = this.ledger.profiles;
     this.books = new Books(this.slab);
@@ -92,12 +86,7 @@ export class Engine {
       onDrop: (key, wasFolded) => this.#dropped(key, wasFolded),
     });
     this.queue = new Queue(this, this.ledger, this.clock, options.ageingUs);
-    this.answers = new Answers(
-      this.ledger,
-      this.events,
-      () => withinOne(options.random),
-      (slot) => this.departures.judgeDeadlines(slot),
-    );
+    this.answers = new Answers(this.ledger, (slot) => this.departures.judgeDeadlines(slot));
     this.adaptive = new AdaptivePacing(this.ledger, (slot) => this.departures.judgeDeadlines(slot));
     this.counsel = options.counsel?.(this);
     this.refresh();
@@ -145,9 +134,8 @@ export class Engine {
     this.departures.cancel(waiter, reason);
   }
 
-  alarm(nowUs: number): void {
+  alarm(): void {
     this.queue.alarmUs = Number.POSITIVE_INFINITY;
-    for (const slot of Array.from(this.ledger.holds.keys())) this.ledger.lapse(slot, nowUs);
     this.onQuiet?.();
     this.onAlarm?.();
   }
@@ -188,7 +176,6 @@ export class Engine {
     const permit = this.#take(spec, cost, nowUs, waitedUs);
     this.books.granted(slots[0], nowUs, waitedUs);
     for (const slot of slots) {
-      if (this.slab.hasFlag(slot, HAS_COOLDOWN)) this.answers.started(slot, key, permit);
       if (this.slab.hasFlag(slot, HAS_GATE)) this.queue.started(slot);
     }
     const granted = this.counsel === undefined ? permit : this.counsel.started(spec, permit);
@@ -203,7 +190,7 @@ export class Engine {
   #take(spec: LaneSpec, cost: LaneCost, nowUs: number, waitedUs: number): HeldPermit {
     const { slots, key, scopeNames: partNames } = spec;
     const first = this.ledger.take(slots[0], costAt(cost, 0), nowUs);
-    if (slots.length === 1 && cost === ONE && first.hold === undefined && first.period < 0) {
+    if (slots.length === 1 && cost === ONE) {
       const { slot, unitsAfter } = first;
       const detail = partNames === EXEMPT_ONLY ? { unitsAfter, parts: undefined, partNames } : unitsAfter;
       return new HeldPermit(this.settling, key, slot, nowUs, detail, sinceOf(first), waitedUs);
@@ -212,28 +199,8 @@ export class Engine {
     for (let index = 1; index < slots.length; index++) {
       parts.push(this.ledger.take(slots[index], costAt(cost, index), nowUs));
     }
-    parts.forEach(({ hold }, index) => {
-      if (hold === undefined) return;
-      hold.isHost = index === 0;
-      hold.label = index === 0 ? key : partNames[index];
-      hold.parts = parts;
-    });
     const detail = { unitsAfter: 0, parts, partNames };
     return new HeldPermit(this.settling, key, slots[0], nowUs, detail, sinceOf(first), waitedUs);
-  }
-
-  #holdLapsed(hold: Hold, nowUs: number): void {
-    if (hold.isHost) this.books.count(hold.slot, "lapsed");
-    this.queue.touch(hold.slot);
-    this.onQuiet?.();
-    // A permit is told about once, by the first of its places that is free again.
-    if (hold.parts.some((part) => part.hold !== hold && part.hold?.isLapsed === true)) return;
-    const afterMs = (nowUs - hold.startedUs) / 1000;
-    const atMs = nowUs / 1000;
-    this.emitLater(() => ({ type: "expire", key: hold.label, atMs, what: "permit", afterMs }));
-    const heldFor = `${Math.round(afterMs) / 1000} s`;
-    const message = `a permit was not released in ${heldFor}, its place is free again; release permits, read or cancel bodies, or raise maxHold`;
-    this.emitLater(() => ({ type: "warn", key: hold.label, atMs, message }));
   }
 
   #dropped(key: string, wasFolded: boolean): void {
@@ -257,16 +224,6 @@ export class Engine {
   /** Emits if anybody listens. */
   emit(make: () => LimiterEvent): void {
     if (this.events.hasListeners) this.events.emit(make());
-  }
-}
-
-/** A random number as promised, whatever was delivered: jitter must not shorten anything. */
-export function withinOne(random: () => number): number {
-  try {
-    const number = random();
-    return number >= 0 && number < 1 ? number : 0;
-  } catch {
-    return 0;
   }
 }
 

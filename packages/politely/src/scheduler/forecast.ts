@@ -1,8 +1,8 @@
 import type { Rule } from "../core/rule.js";
 import type { Cause, LimitKind } from "../observe/types.js";
-import { type Ahead, NOBODY, type SlotCause, slotCauses } from "./causes.js";
+import { type SlotCause, slotCauses } from "./causes.js";
 import type { Counsel } from "./counsel.js";
-import { costAt, type LaneCost, type LaneSpec } from "./lane.js";
+import type { LaneCost, LaneSpec } from "./lane.js";
 import type { Ledger } from "./ledger.js";
 import type { Queue } from "./queue.js";
 
@@ -13,48 +13,27 @@ export interface ForecastSource {
   readonly counsel?: Counsel | undefined;
 }
 
-/**
- * The earliest instant at which a request could start.
- *
- * `priority`: of a newcomer, who comes after those ahead in the lane; undefined for one that waits already, judged as if it were first.
- */
-export function earliestUs(
-  source: ForecastSource,
-  spec: LaneSpec,
-  cost: LaneCost,
-  priority: number | undefined,
-  nowUs: number,
-): number {
-  const ahead = aheadIn(source, spec, priority);
+/** The earliest instant at which a request could start, as far as this process and the store's last answer know. */
+export function earliestUs(source: ForecastSource, spec: LaneSpec, cost: LaneCost, nowUs: number): number {
   let atUs = Math.max(nowUs, source.queue.pausedUntilUs);
-  for (let index = 0; index < spec.slots.length; index++) {
-    for (const cause of slotCauses(source.ledger, spec.slots[index], costAt(cost, index), ahead, nowUs)) {
-      atUs = Math.max(atUs, cause.atUs);
-    }
-  }
+  for (const slot of spec.slots)
+    for (const cause of slotCauses(source.ledger, slot, nowUs)) atUs = Math.max(atUs, cause.atUs);
   return Math.max(atUs, source.counsel?.outlook(spec, cost, nowUs)?.atUs ?? nowUs);
 }
 
 /** Why a request waits now, in a sentence without a full stop. */
 export function reasonOf(source: ForecastSource, spec: LaneSpec, cost: LaneCost, nowUs: number): string {
-  return causesOf(source, spec, cost, 0, nowUs)[0]?.message ?? "it is not its turn yet";
+  return causesOf(source, spec, cost, nowUs)[0]?.message ?? "it is not its turn yet";
 }
 
-/** Everything that stands in the way of a newcomer of that priority, the most binding first. */
-export function causesOf(
-  source: ForecastSource,
-  spec: LaneSpec,
-  cost: LaneCost,
-  priority: number,
-  nowUs: number,
-): Cause[] {
+/** Everything that stands in the way of a request, the most binding first. */
+export function causesOf(source: ForecastSource, spec: LaneSpec, cost: LaneCost, nowUs: number): Cause[] {
   const { ledger, queue } = source;
   const causes: Cause[] = [];
   if (queue.pausedUntilUs > nowUs) {
     const waitMs = (queue.pausedUntilUs - nowUs) / 1000;
     causes.push({ limit: "pause", scope: "all", key: "*", waitMs, message: `everything is paused${until(waitMs)}` });
   }
-  const ahead = aheadIn(source, spec, priority);
   const outlook = source.counsel?.outlook(spec, cost, nowUs);
   spec.slots.forEach((slot, index) => {
     const scope = spec.scopeNames[index];
@@ -62,7 +41,7 @@ export function causesOf(
     const { rule } = ledger.profileOf(slot);
     const describe = (cause: SlotCause): Cause =>
       describeCause(cause, { scope, key, rule, because: becauseOf(ledger, slot, cause.limit), nowUs });
-    const own = slotCauses(ledger, slot, costAt(cost, index), ahead, nowUs);
+    const own = slotCauses(ledger, slot, nowUs);
     causes.push(...own.map(describe));
     if (outlook?.index === index) {
       const because = outlook.because === "" ? undefined : outlook.because;
@@ -83,11 +62,6 @@ export function causesOf(
 export function keyName({ key, intent, scopeNames }: LaneSpec, index: number): string {
   const scope = scopeNames[index];
   return scope === "host" ? key : scope === "intent" ? `${key} (${intent})` : scope;
-}
-
-function aheadIn(source: ForecastSource, spec: LaneSpec, priority: number | undefined): Ahead {
-  if (priority === undefined) return NOBODY;
-  return source.queue.lanes.get(spec.name)?.aheadOf(priority) ?? NOBODY;
 }
 
 interface CauseContext {
@@ -112,7 +86,6 @@ export function describeCause(cause: SlotCause, context: CauseContext): Cause {
 
 /** What was answered or read that makes this limit bind; undefined for those of the policy. */
 function becauseOf(ledger: Ledger, slot: number, limit: LimitKind): string | undefined {
-  if (limit === "cooldown" || limit === "probe") return ledger.cooldowns.get(slot)?.because;
   if (limit === "headers" || limit === "robots" || limit === "adaptive") {
     return ledger.slowdowns.get(slot, limit)?.because;
   }

@@ -134,7 +134,6 @@ export class Keys {
   }
 
   setRule(slot: number, rule: Rule): void {
-    this.ledger.makeRoomFor(rule);
     const { slab, profiles } = this.ledger;
     slab.setProfileNumber(slot, profiles.numberOf(rule));
   }
@@ -225,7 +224,6 @@ export class Keys {
   }
 
   #create(rule: Rule): number {
-    this.ledger.makeRoomFor(rule);
     const slot = this.ledger.slab.allocate();
     this.setRule(slot, rule);
     return slot;
@@ -244,9 +242,6 @@ export class Keys {
       if (!this.#owesNothing(slot, nowUs)) continue;
       const isHosts = name === OVERFLOW_KEY || name === FREE_ROW;
       if (!isHosts && (name === GLOBAL_ROW || this.scopes.size <= SCOPES_KEPT)) {
-        // Empty by now, and over: as long as anybody cools down every answer is looked at closely.
-        this.ledger.forgetWindows(slot);
-        this.ledger.setCooldown(slot, undefined);
         continue;
       }
       if (isHosts) this.books.fold(slot);

@@ -3,7 +3,6 @@ import { type InLine, Line } from "../engine/line.js";
 import type { SignalWatch, Watched } from "../engine/signals.js";
 import type { ResolvedTarget } from "../policy/types.js";
 import type { AcquireOptions, Permit } from "../types.js";
-import type { Ahead } from "./causes.js";
 import type { Cost } from "./cost.js";
 import type { Gate } from "./gate.js";
 
@@ -215,11 +214,11 @@ export class Lane implements Positioned {
     return this.#levels.items.flatMap(({ line }) => line.toArray());
   }
 
-  /** Those who certainly start before a newcomer of that priority. Costs that differ by key count as 1, so that this is a lower bound. */
-  aheadOf(priority: number): Ahead {
+  /** How many certainly start before a newcomer of that priority. */
+  aheadOf(priority: number): number {
     let requests = 0;
     for (const level of this.#levels.items) if (level.priority >= priority) requests += level.line.count;
-    return { requests, units: { rate: requests, window: requests, quota: requests } };
+    return requests;
   }
 }
 

@@ -95,7 +95,7 @@ export class LocalLimiter implements Limiter {
     const demand = engine.demand(target, nowUs);
     if (engine.isClosed) return { proceed: false, waitMs: CLOSED_CAUSE.waitMs, reason: CLOSED };
     if (engine.queue.canStart(demand, ONE, nowUs)) return { proceed: true, waitMs: 0 };
-    const causes = causesOf(engine, demand, ONE, 0, nowUs);
+    const causes = causesOf(engine, demand, ONE, nowUs);
     return { proceed: false, waitMs: this.#waitMs(demand, nowUs), reason: causes[0]?.message ?? "others are ahead" };
   }
 
@@ -220,7 +220,7 @@ export class LocalLimiter implements Limiter {
     if (engine.queue.canStart(demand, ONE, nowUs)) {
       return { key, proceed: true, waitMs: 0, ahead, origin: host.origin, causes: [] };
     }
-    const causes = causesOf(engine, demand, ONE, 0, nowUs);
+    const causes = causesOf(engine, demand, ONE, nowUs);
     return { key, proceed: false, waitMs: this.#waitMs(demand, nowUs), ahead, origin: host.origin, causes };
   }
 
@@ -340,7 +340,7 @@ export class LocalLimiter implements Limiter {
   }
 
   #waitMs(demand: Demand, nowUs: number): number {
-    const waitUs = earliestUs(this.#engine, demand, ONE, 0, nowUs) - nowUs;
+    const waitUs = earliestUs(this.#engine, demand, ONE, nowUs) - nowUs;
     return waitUs > 0 ? waitUs / 1000 : ANSWER_WAIT_MS;
   }
 }

@@ -1,6 +1,5 @@
 import type { Outcome, Permit, ReleaseOptions } from "../types.js";
 import { type Cost, ONE } from "./cost.js";
-import type { Hold } from "./flight.js";
 import type { Taken } from "./ledger.js";
 
 /** Who takes permits back. */
@@ -80,14 +79,6 @@ export class HeldPermit implements Permit, Taken {
 
   get cost(): Cost {
     return ONE;
-  }
-
-  get hold(): Hold | undefined {
-    return undefined;
-  }
-
-  get period(): number {
-    return -1;
   }
 
   /** What a log should show of it. */

@@ -4,7 +4,7 @@ import { OneTimer } from "../engine/oneTimer.js";
 import type { Clock } from "../types.js";
 import type { Counsel } from "./counsel.js";
 import { Gate, gateAhead, isGateBefore, NO_ROW } from "./gate.js";
-import { costAt, Lane, type LaneCost, type LaneSpec, type Terms, type Waiter } from "./lane.js";
+import { Lane, type LaneCost, type LaneSpec, type Terms, type Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";
 import type { QueueOwner } from "./queueOwner.js";
 import { HAS_GATE } from "./slab.js";
@@ -12,8 +12,6 @@ import { STAND_IN } from "./standIn.js";
 
 /** Starts granted in one go before other work gets its turn. */
 const GRANTS_PER_TURN = 4096;
-/** What can end without an event is looked at again after this long at the latest: a wall clock jumps. */
-const LOOK_AGAIN_US = 60_000_000;
 /** With waiters and nothing to wait for but a person, the process is kept alive by a timer this far away. */
 const FAR_US = 86_400_000_000;
 
@@ -69,7 +67,7 @@ export class Queue {
     for (let index = 0; index < spec.slots.length; index++) {
       const gate = this.#gates.get(spec.slots[index]);
       if (gate !== undefined && this.isWaitedAt(gate, spec, nowUs)) return false;
-      if (this.ledger.readyAt(spec.slots[index], costAt(cost, index), nowUs) > nowUs) return false;
+      if (this.ledger.readyAt(spec.slots[index], nowUs) > nowUs) return false;
     }
     return this.owner.counsel?.hasStart(spec, cost, nowUs) ?? true;
   }
@@ -252,22 +250,17 @@ export class Queue {
   #stopOf(lane: Lane, nowUs: number): Gate | undefined {
     const { head } = lane;
     let stop: Gate | undefined;
-    let isQuota = false;
     this.#stopUs = nowUs;
     this.#stopSlackUs = 0;
     if (head === undefined) return undefined;
     for (let index = 0; index < lane.slots.length; index++) {
       const gate = lane.gates[index];
-      const readyUs = this.ledger.readyAt(gate.slot, costAt(head.cost, index), nowUs);
+      const readyUs = this.ledger.readyAt(gate.slot, nowUs);
       if (readyUs > this.#stopUs) {
         this.#stopUs = readyUs;
-        this.#stopSlackUs = this.ledger.slackUs;
-        isQuota = this.ledger.binding === "quota";
         stop = gate;
       }
     }
-    // A quota ends by the wall clock, which may jump, and goes on while a machine sleeps.
-    if (isQuota) this.#stopUs = Math.min(this.#stopUs, nowUs + LOOK_AGAIN_US);
     const { counsel } = this.owner;
     return stop ?? (counsel === undefined ? gateAhead(lane) : this.#counselStop(counsel, lane, head, nowUs));
   }

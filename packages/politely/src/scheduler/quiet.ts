@@ -54,9 +54,6 @@ export class Quiet {
     let alarmUs = Number.POSITIVE_INFINITY;
     if (this.#pending.length > 0 && !this.engine.isClosed) {
       alarmUs = ledger.loose.lapseAt(this.engine.nowUs());
-      for (const [slot, { first }] of ledger.holds) {
-        if (first !== undefined) alarmUs = Math.min(alarmUs, first.startedUs + ledger.profileOf(slot).rule.maxHoldUs);
-      }
     }
     queue.alarmUs = alarmUs;
     queue.rearm();

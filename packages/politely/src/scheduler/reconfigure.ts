@@ -1,6 +1,5 @@
 import type { Rule } from "../core/rule.js";
 import type { CompiledPolicy } from "../policy/types.js";
-import { convertRow } from "./convertRow.js";
 import { ONE } from "./cost.js";
 import { costOf, demandOfKey } from "./demand.js";
 import type { Engine } from "./engine.js";
@@ -19,7 +18,6 @@ export function reconfigure(engine: Engine, policy: CompiledPolicy, nowUs: numbe
   const move = (slot: number, ruleOf: (from: Profile) => Rule): void => {
     const from = before[slab.profileNumber(slot)];
     keys.setRule(slot, ruleOf(from));
-    convertRow(ledger, slot, from.rule, nowUs);
     engine.adaptive.conform(slot);
     keys.rouseIfOwing(slot, nowUs);
   };

@@ -3,7 +3,7 @@ import type { Demand } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { ROW } from "./slab.js";
 
-const { LAST_US, OWED } = ROW;
+const { LAST_US } = ROW;
 
 /** Forgets the state of one target or of everything. Throws `RangeError` or `TypeError` for what cannot be meant. Run the queue afterwards. */
 export function resetTarget(engine: Engine, target: Target | undefined, what: ResetWhat): void {
@@ -31,18 +31,11 @@ function resetRow({ ledger, books, queue }: Engine, slot: number, what: ResetWha
     const word = ledger.slab.wordOf(slot);
     if (what === "pacing") books.keepLast(slot, words[word + LAST_US]);
     words[word + LAST_US] = Number.NEGATIVE_INFINITY;
-    words[word + OWED] = 0;
-    ledger.forgetWindows(slot);
-    ledger.former.delete(slot);
     ledger.ties.cut(slot, nowUs, what === "all");
-    const holds = ledger.holds.get(slot);
-    if (holds !== undefined) holds.answeredUs = Number.NEGATIVE_INFINITY;
   }
   if (what === "all") {
-    ledger.setCooldown(slot, undefined);
     ledger.setPause(slot, undefined);
     ledger.slowdowns.forget(slot);
-    ledger.quotas.clear(slot);
   }
   if (what !== "pacing") books.clear(slot, ledger.inFlight(slot, nowUs), nowUs);
   queue.touch(slot);

@@ -4,11 +4,10 @@ import type { Answer } from "../engine/outcome.js";
 import { isReported, type Reported, readOutcome, reportedOf } from "../engine/outcome.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
 import type { AnswerAt } from "./answers.js";
-import { type Cost, NOTHING, ONE } from "./cost.js";
+import { ONE } from "./cost.js";
 import { readCost, scopeRow } from "./demand.js";
 import type { Engine } from "./engine.js";
 import { OVERFLOW_KEY } from "./keys.js";
-import { costAt } from "./lane.js";
 import { FORGOTTEN_UNITS, type Taken } from "./ledger.js";
 import { EXEMPT_ONLY, type HeldPermit, type PermitOwner } from "./permit.js";
 
@@ -29,7 +28,7 @@ export class Settling implements PermitOwner {
     const heldAt = this.#partOfScope(demand.scopeNames, answer.scope);
     if (answer.kind === "unused") return;
     for (const each of demand.slots) {
-      this.engine.ledger.record(each, ONE, startedUs, nowUs);
+      this.engine.ledger.record(each, ONE, startedUs);
     }
     this.engine.books.granted(demand.slots[0], startedUs, 0);
     if (answer.kind === "rate_limited") this.engine.books.count(demand.slots[0], "throttled");
@@ -62,9 +61,8 @@ export class Settling implements PermitOwner {
 
   /** A good answer that says nothing more, while nobody cools down and nobody learns from it. */
   #isNothingNew({ kind, budget, scope }: Answer): boolean {
-    const { ledger, profiles } = this.engine;
     if ((kind !== "success" && kind !== "neutral") || budget !== undefined || scope !== undefined) return false;
-    return ledger.cooldowns.size === 0 && !profiles.hasAdaptive;
+    return !this.engine.profiles.hasAdaptive;
   }
 
   releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void {
@@ -72,17 +70,18 @@ export class Settling implements PermitOwner {
     const answer = readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
     const scopeNames = permit.scopeNames;
     if (options !== undefined) checkNames(options, ["cost"], "options");
-    const cost = options?.cost === undefined ? undefined : readCost({ scopeNames }, options.cost, 0);
+    if (options?.cost !== undefined) readCost({ scopeNames }, options.cost, 0);
     const heldAt = this.#partOfScope(scopeNames, answer.scope);
     permit.place = ~permit.place;
     const nowUs = this.engine.nowUs();
     const { ledger, queue, events } = this.engine;
     const parts = permit.parts ?? [permit];
-    for (const { hold, slot } of parts) if (hold?.isLive === true) ledger.lapse(slot, nowUs);
-    for (let index = 0; index < parts.length; index++) {
-      if (ledger.isOpen(parts[index], nowUs)) this.#settle(parts[index], answer, cost && costAt(cost, index), nowUs);
+    for (const part of parts) {
+      if (!ledger.isOpen(part, nowUs)) continue;
+      if (answer.kind === "unused") ledger.giveBack(part);
+      ledger.loose.end(part.slot, part.startedUs, nowUs);
     }
-    const isHeard = answer.kind !== "neutral" || answer.budget !== undefined || ledger.probes.size > 0;
+    const isHeard = answer.kind !== "neutral" || answer.budget !== undefined;
     if (isHeard && !isReported(this.#reported.get(permit), answer, outcome)) this.#hear(answer, permit, heldAt, nowUs);
     for (const part of parts) queue.touch(part.slot);
     if (events.hasListeners) {
@@ -93,29 +92,11 @@ export class Settling implements PermitOwner {
     this.engine.queue.run();
   }
 
-  /** Frees one place, giving back what was not used. */
-  #settle(part: Taken, answer: Answer, cost: Cost | undefined, nowUs: number): void {
-    const { ledger } = this.engine;
-    const isUnused = answer.kind === "unused";
-    const spent = isUnused ? NOTHING : (cost ?? part.cost);
-    if (spent !== part.cost) {
-      const { rate, window, quota } = part.cost;
-      const unused = { rate: rate - spent.rate, window: window - spent.window, quota: quota - spent.quota };
-      ledger.giveBack(part, unused, nowUs, isUnused);
-    }
-    ledger.end(part, nowUs, isUnused ? undefined : spent.window);
-  }
-
   /** Tells the keys of a permit what was answered. The one that is held hears it all; the others, a success or that their probe is back. */
   #hear(answer: Answer, permit: HeldPermit, heldAt: number, nowUs: number): void {
     const { key, startedUs } = permit;
     const parts = permit.parts ?? [permit];
     const isThrottled = answer.kind === "rate_limited" && this.#reported.get(permit)?.kind !== answer.kind;
-    const others: Answer = {
-      ...answer,
-      kind: answer.kind === "unused" || answer.kind === "success" ? answer.kind : "neutral",
-      budget: undefined,
-    };
     parts.forEach((part, index) => {
       // A permit that lapsed may have lost its rows to other keys: they are found again by name.
       const slot = this.#rowOf(permit, part, index, nowUs);
@@ -124,7 +105,7 @@ export class Settling implements PermitOwner {
       const sinceUnits = this.engine.ledger.unitsSince(part, slot);
       const laterUnits = sinceUnits < FORGOTTEN_UNITS ? sinceUnits : 0;
       const at = { slot, key, startedUs, nowUs, permit, laterUnits };
-      this.engine.answers.hear(index === heldAt ? answer : others, at);
+      if (index === heldAt) this.engine.answers.hear(answer, at);
       this.#adapt(answer, at, permit.scopeNames[index], index === heldAt);
     });
   }
@@ -144,7 +125,7 @@ export class Settling implements PermitOwner {
 
   #rowOf(permit: HeldPermit, part: Taken, index: number, nowUs: number): number | undefined {
     const { keys, policy, ledger } = this.engine;
-    if (ledger.wasOpen(part, nowUs)) return part.slot;
+    if (ledger.isOpen(part, nowUs)) return part.slot;
     const name = permit.scopeNames[index];
     if (name === "host") {
       return permit.key === OVERFLOW_KEY ? undefined : keys.host(permit.key, policy.hostRule(permit.key).rule, nowUs);

@@ -19,7 +19,7 @@ const policy: PolicyInput = {
 /** What a target needs under a policy, with the tables it was found in. */
 function setup(input: PolicyInput = policy, maxKeys = 100) {
   const compiled = compilePolicy(input);
-  const ledger = new Ledger(true, { holdLapsed() {}, looseLapsed() {}, wallMs: () => 0 });
+  const ledger = new Ledger(true, () => undefined);
   const keys = new Keys(ledger, new Books(ledger.slab), { maxKeys, keepStats: 10, onDrop() {} });
   const demand = (target: Target) => demandOf(compiled, keys, target, 0);
   return { compiled, ledger, keys, demand };

@@ -1,70 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { GENERATION_US, type Hold, Holds, LooseFlights } from "../../src/scheduler/flight.js";
+import { GENERATION_US, LooseFlights } from "../../src/scheduler/flight.js";
 import { layoutFor, Slab } from "../../src/scheduler/slab.js";
 import { seeded } from "../laws/seeded.js";
-
-describe("places held at a key", () => {
-  /** The starts of those in the list, from both ends. */
-  function listed(holds: Holds): { forwards: number[]; backwards: number[] } {
-    const forwards: number[] = [];
-    const backwards: number[] = [];
-    for (let hold = holds.first; hold !== undefined; hold = hold.next) forwards.push(hold.startedUs);
-    for (let hold = holds.last; hold !== undefined; hold = hold.previous) backwards.push(hold.startedUs);
-    return { forwards, backwards };
-  }
-
-  it("are kept oldest first, whoever leaves", () => {
-    const holds = new Holds();
-    const [a, b, c, d] = [1, 2, 3, 4].map((startedUs) => holds.add(0, startedUs, 1, true));
-    holds.remove(b);
-    expect(listed(holds)).toEqual({ forwards: [1, 3, 4], backwards: [4, 3, 1] });
-    holds.remove(a);
-    holds.remove(d);
-    expect(listed(holds)).toEqual({ forwards: [3], backwards: [3] });
-    holds.remove(c);
-    expect([holds.count, holds.first, holds.last]).toEqual([0, undefined, undefined]);
-    expect([a, b, c, d].some(({ isLive }) => isLive)).toBe(false);
-  });
-
-  it("lead to nobody once they have ended, so that who keeps an old permit keeps nothing else", () => {
-    const holds = new Holds();
-    const [a, b, c] = [1, 2, 3].map((startedUs) => holds.add(0, startedUs, 1, true));
-    for (const hold of [b, a, c]) holds.remove(hold);
-    for (const { previous, next } of [a, b, c]) expect([previous, next]).toEqual([undefined, undefined]);
-  });
-
-  it("add up their units until the windows have them", () => {
-    const holds = new Holds();
-    const heavy = holds.add(0, 1, 5, false);
-    holds.add(0, 2, 2, false);
-    holds.add(0, 3, 9, true);
-    expect([holds.count, holds.pendingUnits]).toEqual([3, 7]);
-    holds.remove(heavy);
-    expect([holds.count, holds.pendingUnits]).toEqual([2, 2]);
-  });
-
-  it("are the same as a list from which some are struck out", () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat({ max: 9 }), { maxLength: 60 }), (picks) => {
-        const holds = new Holds();
-        let list: Hold[] = [];
-        picks.forEach((pick, index) => {
-          const one = list[pick];
-          if (one === undefined) list.push(holds.add(0, index, 1, false));
-          else {
-            holds.remove(one);
-            list = list.filter((each) => each !== one);
-          }
-          const forwards = list.map(({ startedUs }) => startedUs);
-          expect(listed(holds)).toEqual({ forwards, backwards: [...forwards].reverse() });
-          expect([holds.count, holds.pendingUnits]).toEqual([list.length, list.length]);
-        });
-      }),
-      seeded(100),
-    );
-  });
-});
 
 describe("permits that are only counted", () => {
   function flights() {

@@ -56,13 +56,6 @@ describe("a lane", () => {
     expect([lane.size, drain(lane)]).toEqual([3, [1, 2, 4]]);
   });
 
-  it("counts those who certainly start before a newcomer", () => {
-    const lane = laneOf("a.example");
-    for (const [sequence, priority] of [-1, 0, 0, 2].entries()) lane.add(waiterAt(sequence, sequence), priority);
-    expect([-2, -1, 0, 1, 2, 3].map((priority) => lane.aheadOf(priority).requests)).toEqual([4, 4, 3, 1, 1, 0]);
-    expect(lane.aheadOf(0).units).toEqual({ rate: 3, window: 3, quota: 3 });
-  });
-
   it("serves the greatest of priority + waited / ageing, whoever comes and goes", () => {
     const anyStep = fc.record({
       pauseUs: fc.constantFrom(0, 0, 1, 3_000_000, ageingUs),

@@ -1,6 +1,5 @@
 import { ClosedError, DeadlineError } from "../../errors.js";
 import type { Permit, Target } from "../../types.js";
-import { ONE } from "../cost.js";
 import type { Outlook, StartsAside } from "../counsel.js";
 import type { Demand } from "../demand.js";
 import { describeCause, earliestUs, keyName, reasonOf } from "../forecast.js";
@@ -44,7 +43,7 @@ export class Aside implements StartsAside {
     if (permit !== undefined) return permit;
     const { engine } = this.broker.parts;
     if (stop === undefined) {
-      const waitMs = (earliestUs(engine, demand, cost, 0, nowUs) - nowUs) / 1000;
+      const waitMs = (earliestUs(engine, demand, cost, nowUs) - nowUs) / 1000;
       throw new DeadlineError(demand.key, waitMs, reasonOf(engine, demand, cost, nowUs), 0);
     }
     const { waitMs, message } = describeCause(stop, {
@@ -99,6 +98,6 @@ export class Aside implements StartsAside {
     const { queue, ledger } = engine;
     const nowUs = engine.nowUs();
     if (queue.lanes.has(name) || queue.pausedUntilUs > nowUs) return false;
-    return slots.every((slot) => ledger.readyAt(slot, ONE, nowUs) <= nowUs);
+    return slots.every((slot) => ledger.readyAt(slot, nowUs) <= nowUs);
   }
 }

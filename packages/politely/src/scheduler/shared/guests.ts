@@ -1,5 +1,4 @@
 import { queueFull } from "../arrivals.js";
-import { ONE } from "../cost.js";
 import type { GuestList } from "../counsel.js";
 import type { Demand } from "../demand.js";
 import type { Engine } from "../engine.js";
@@ -34,7 +33,7 @@ export class Guests implements GuestList {
     if ((gate?.waiting ?? 0) >= maxQueue + GUESTS_MOST) return false;
     const lane = queue.lanes.get(demand.name);
     if (lane !== undefined && this.#toldIn(lane) > 0) return gate !== undefined && this.#toldAt(gate) < maxQueue;
-    return demand.slots.every((slot) => ledger.readyAt(slot, ONE, nowUs) <= nowUs);
+    return demand.slots.every((slot) => ledger.readyAt(slot, nowUs) <= nowUs);
   }
 
   /** Somebody was let in. */
@@ -61,7 +60,7 @@ export class Guests implements GuestList {
     const { engine } = this;
     const nowUs = engine.nowUs();
     const error = queueFull(lane, index, maxQueue);
-    const waitMs = (earliestUs(engine, lane, waiter.cost, undefined, nowUs) - nowUs) / 1000;
+    const waitMs = (earliestUs(engine, lane, waiter.cost, nowUs) - nowUs) / 1000;
     engine.departures.refuseWaiter(waiter, error, error.code, waitMs, reasonOf(engine, lane, waiter.cost, nowUs));
   }
 

@@ -1,10 +1,11 @@
 import { isBadAnswer } from "../../core/answer.js";
+import { withinOne } from "../../engine/learning.js";
 import { type Answer, isReported, NEUTRAL, readOutcome, reportedOf } from "../../engine/outcome.js";
 import type { AnswerNote, Sender, SettleKey, SettleOperation, SettleReply } from "../../shared/operation.js";
 import type { Outcome, ReleaseOptions } from "../../types.js";
 import { NOTHING } from "../cost.js";
 import { readCost } from "../demand.js";
-import { type Engine, withinOne } from "../engine.js";
+import type { Engine } from "../engine.js";
 import { costAt, type LaneCost } from "../lane.js";
 import type { Link } from "./link.js";
 import { aged } from "./linkAnswers.js";

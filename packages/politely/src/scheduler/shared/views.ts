@@ -1,10 +1,10 @@
+import { inSnakeCase } from "../../engine/stats.js";
 import type { Cause, FleetStats, Stats, WindowStats } from "../../observe/types.js";
 import type { LookAtKey, SharedRule } from "../../shared/operation.js";
 import { windowsOf } from "../../shared/windowLog.js";
 import type { Demand } from "../demand.js";
 import type { Engine } from "../engine.js";
 import { describeCause, keyName } from "../forecast.js";
-import { windowJson } from "../stats.js";
 import type { Plan } from "./plan.js";
 import { pauseEndUs, readStop } from "./stopWords.js";
 
@@ -131,7 +131,7 @@ class FleetSnapshot implements FleetStats {
       waiting: this.waiting,
       cooldown_ms: this.cooldownMs,
       tokens: this.tokens ?? null,
-      windows: this.windows.map(windowJson),
+      windows: this.windows.map(inSnakeCase),
     };
   }
 }

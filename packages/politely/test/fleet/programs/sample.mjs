@@ -10,13 +10,13 @@ else await work();
 
 async function work() {
   // Loading takes time, and is over before anybody begins.
-  const { gapReadyAt } = await member.library("shared/gap.js");
+  const { maxDurationUs } = await member.library("core/maxDuration.js");
   const wish = await member.ready();
   if (behaviour === "crashes") process.exit(3);
   if (behaviour === "babbles") console.log("not an entry");
   if (behaviour === "never ends") setInterval(() => {}, 1_000);
   member.onCommand("say", (data) => member.log({ type: "said", data }));
-  member.log({ type: "began", wish, input: member.input, wallMs: Date.now(), ready: gapReadyAt(5, 10) });
+  member.log({ type: "began", wish, input: member.input, wallMs: Date.now(), ready: maxDurationUs > 0 ? 15 : 0 });
   while (!member.stopping.aborted) {
     const serial = member.start({ key: "k", startedUs: machineUs(), token: 7 });
     await new Promise((resolve) => setTimeout(resolve, everyMs));
