@@ -80,15 +80,11 @@ export class LocalLimiter implements Limiter {
   }
 
   acquire(target: Target, options?: AcquireOptions): Promise<Permit> {
-    const engine = this.#engine;
-    if (engine.isPlain && options === undefined && typeof target === "string") {
-      const slot = engine.plain.slotOf(target);
-      const permit = slot < 0 ? null : engine.plain.decide(target, slot, true);
-      // Asked by a field of it, V8 knows what it is when it makes the promise. Else it would have to look for a `then` there, a quarter of the whole call.
-      if (permit !== null && permit !== undefined && permit.mark === slot) return Promise.resolve(permit);
-    }
+    const plain = options === undefined ? this.#engine.plain.start(target, true) : null;
+    // Asked by a field of it, V8 knows what it is when it makes the promise. Else it would have to look for a `then` there, a quarter of the whole call.
+    if (plain !== null && plain !== undefined && plain.mark >= 0) return Promise.resolve(plain);
     try {
-      const permit = engine.waiting.enter(target, options);
+      const permit = this.#engine.waiting.enter(target, options);
       return permit instanceof Promise ? permit : Promise.resolve(permit);
     } catch (error) {
       return Promise.reject(error);
@@ -96,13 +92,8 @@ export class LocalLimiter implements Limiter {
   }
 
   tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Permit | undefined {
-    const engine = this.#engine;
-    if (engine.isPlain && options === undefined && typeof target === "string") {
-      const slot = engine.plain.slotOf(target);
-      const permit = slot < 0 ? null : engine.plain.decide(target, slot, false);
-      if (permit !== null) return permit;
-    }
-    return engine.waiting.tryNow(target, options);
+    const plain = options === undefined ? this.#engine.plain.start(target, false) : null;
+    return plain === null ? this.#engine.waiting.tryNow(target, options) : plain;
   }
 
   check(target: Target): Decision {
@@ -154,7 +145,8 @@ export class LocalLimiter implements Limiter {
 
   async run<T>(target: Target, task: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
     if (typeof task !== "function") throw new TypeError(`task must be a function; got ${String(task)}.`);
-    const granted = this.enterPlain(target, options) ?? this.enter(target, options);
+    const plain = options === undefined ? this.#engine.plain.start(target, true) : null;
+    const granted = plain ?? this.enter(target, options);
     const permit = granted instanceof Promise ? await granted : granted;
     const loan = this.follower?.lend(target, permit);
     let outcome: Outcome | undefined;
@@ -190,13 +182,6 @@ export class LocalLimiter implements Limiter {
   /** The same as `acquire` without a promise where none is needed: grants at once, or promises to. Throws when it is refused. */
   enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit> {
     return this.#engine.waiting.enter(target, options);
-  }
-
-  private enterPlain(target: Target, options: AcquireOptions | undefined): Permit | undefined {
-    const engine = this.#engine;
-    if (!engine.isPlain || options !== undefined || typeof target !== "string") return undefined;
-    const slot = engine.plain.slotOf(target);
-    return slot < 0 ? undefined : (engine.plain.decide(target, slot, true) ?? undefined);
   }
 
   /** How HTTP requests are made by the policy now in force. */

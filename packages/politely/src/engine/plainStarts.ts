@@ -1,5 +1,6 @@
 import { ROW } from "../core/key.js";
 import { owedAt as coreOwedAt } from "../core/limits/rate.js";
+import type { Target } from "../types.js";
 import type { Books } from "./books.js";
 import type { Engine } from "./engine.js";
 import type { Keys } from "./keys.js";
@@ -55,13 +56,20 @@ export class PlainStarts {
     this.#hotSlot = -1;
   }
 
+  /** The permit; undefined when it would have to wait, which counts as refused unless it `isPatient`; null when it cannot be decided here. */
+  start(target: Target, isPatient: boolean): Permit | undefined | null {
+    if (!this.#engine.isPlain || typeof target !== "string") return null;
+    const slot = this.#slotOf(target);
+    return slot < 0 ? null : this.#decide(target, slot, isPatient);
+  }
+
   /**
    * The row of a target that is a known key; -1 when it is none.
    *
    * A caller with one host gives the same string again and again: then no look-up is needed. One with many hosts must not
    * pay for a comparison that always fails, so after a few of those only the look-up is done, until two in a row agree.
    */
-  slotOf(target: string): number {
+  #slotOf(target: string): number {
     if (this.#hotMisses < HOT_MISSES && target === this.#hotKey) return this.#hotSlot;
     const slot = this.#keys.hosts.get(target);
     if (slot === undefined) return -1;
@@ -74,12 +82,10 @@ export class PlainStarts {
   }
 
   /**
-   * The permit; undefined when it would have to wait, which counts as refused unless it `isPatient`; null when it cannot be decided here.
-   *
    * The clock is read between the look-up and the row, so that a processor that waits for one does not wait for the other. The look-up is a call of its own: where most
    * hosts are new it finds nothing, and V8 would not inline what mostly does not happen.
    */
-  decide(target: string, slot: number, isPatient: boolean): Permit | undefined | null {
+  #decide(target: string, slot: number, isPatient: boolean): Permit | undefined | null {
     const nowUs = this.#engine.nowUs();
     const slab = this.#slab;
     const { words, halves } = slab.chunkOf(slot);
