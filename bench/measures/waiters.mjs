@@ -55,6 +55,7 @@ export const waiters = {
       metrics: [cpu, heap, late],
       contenders: [politely, pThrottle, go, bare],
       params: { waiters: 10_000, limit: { count: 5, perMs: 1, burst: 1 } },
+      quick: { waiters: 5_000 },
       rounds: 3,
       goals: [{ text: "at most 1.5 × p-throttle's CPU", metric: "cpuUs", against: pThrottle.name, atMost: 1.5 }],
     },

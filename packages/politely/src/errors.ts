@@ -116,7 +116,7 @@ export class CapacityError extends PolitelyError {
 
   constructor(
     readonly key: string,
-    /** How many keys owe time: `maxKeys`. */
+    /** How many keys owe time: `maxKeys`, and those beside that the policy names. */
     readonly owing: number,
     /** Until the first of them owes nothing, in milliseconds, as far as was looked; Infinity while each waits for an answer. */
     readonly waitMs: number,

@@ -1,5 +1,15 @@
 import type { LimitKind } from "../observe/types.js";
-import { type Ahead, type Cost, type Key, NOBODY, type Place, ROW, type Taken, type Tell } from "./key.js";
+import {
+  type Ahead,
+  type Cost,
+  type Key,
+  NOBODY,
+  type Place,
+  type Returned,
+  ROW,
+  type Taken,
+  type Tell,
+} from "./key.js";
 import { gapGiveBack, gapReadyAt, gapTake, spacedFromUs } from "./limits/gap.js";
 import { holdsOweUntil, holdsReadyAt, pauseReadyAt } from "./limits/holds.js";
 import { inFlight, isFollowed, looseCount, placesGiveBack, placesReadyAt, placesTake } from "./limits/places.js";
@@ -119,14 +129,21 @@ function takeOut(key: Key, taken: Taken, isNewest: boolean): void {
   if (!isNewest) {
     const rest = key.needRest();
     rest.returned ??= new Map();
-    if (rest.returned.size < RETURNED_MOST) rest.returned.set(taken.unitsAfter, taken);
+    // Those that follow one another make one: oldest first there is never more than one.
+    const from = (taken.unitsAfter - taken.cost.rate) >>> 0;
+    const before = rest.returned.get(from);
+    rest.returned.delete(from);
+    const previousUs = before?.previousUs ?? taken.previousUs;
+    const units = (before?.units ?? 0) + taken.cost.rate;
+    if (rest.returned.size < RETURNED_MOST) rest.returned.set(taken.unitsAfter, { previousUs, units });
     return;
   }
   const half = 2 * key.at + UNITS;
   const returned = key.rest?.returned;
-  for (let last: Pick<Taken, "previousUs" | "cost"> | undefined = taken; last !== undefined; ) {
+  let last: Returned | undefined = { previousUs: taken.previousUs, units: taken.cost.rate };
+  while (last !== undefined) {
     gapGiveBack(key, last.previousUs);
-    key.halves[half] -= last.cost.rate;
+    key.halves[half] -= last.units;
     const units = key.halves[half];
     last = returned?.get(units);
     returned?.delete(units);

@@ -120,7 +120,7 @@ export class Rest {
   /** A `reset`: what starts up to here took can no longer be given back. */
   cut: Cut | undefined = undefined;
   /** Starts returned unused that were not the newest, by `unitsAfter`: once the newer ones are returned as well, they never were. */
-  returned: Map<number, Pick<Taken, "previousUs" | "cost">> | undefined = undefined;
+  returned: Map<number, Returned> | undefined = undefined;
   /** Statistics: permits never released and the last start that counted as lost, starts counted before a reset, the last start before one. */
   lapsed = 0;
   lapsedUntilUs = Number.NEGATIVE_INFINITY;
@@ -188,6 +188,12 @@ export interface Taken {
   readonly place: Place | undefined;
   /** The quota's period it was counted in; -1 without a quota. */
   readonly period: number;
+}
+
+/** Starts that followed one another and were returned unused: the start before the first of them, and their units. */
+export interface Returned {
+  readonly previousUs: number;
+  readonly units: number;
 }
 
 /** One limit that does not allow a start now. */

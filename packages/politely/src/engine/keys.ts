@@ -279,7 +279,8 @@ export class Keys {
       return known;
     }
     if (this.hosts.size >= this.#maxHosts && !this.#foldOldest(nowUs)) this.#sweepForRoom(nowUs);
-    if (this.hosts.size >= this.#maxHosts && !this.#foldOldest(nowUs) && host.origin !== `hosts.${key}`) {
+    const isBound = host.rule.enabled && host.origin !== `hosts.${key}`;
+    if (isBound && this.hosts.size >= this.#maxHosts && !this.#foldOldest(nowUs)) {
       throw new CapacityError(key, this.hosts.size, (this.#firstFreeUs - nowUs) / 1000);
     }
     const slot = this.slab.allocate();

@@ -46,16 +46,18 @@ export class Learning {
     const key = slab.key(at.slot);
     const { rule } = keys.profileOf(at.slot);
     const { kind } = answer;
+    const { rest } = key;
+    const incident = rest?.incident;
+    const isProbe = at.permit !== undefined && rest?.probe === at.permit;
+    // From here on deadlines may be judged, so that the slab stands at another row.
     if (isHeld && answer.budget !== undefined) this.#spread(answer.budget, at, key.needRest());
-    const incident = key.rest?.incident;
-    const isProbe = at.permit !== undefined && key.rest?.probe === at.permit;
     if (isHeld && isBadAnswer(kind)) this.#hold({ ...answer, kind }, at, rule, isProbe);
-    else if (key.rest !== undefined && incident !== undefined) {
+    else if (rest !== undefined && incident !== undefined) {
       if (kind === "success") {
-        key.rest.incident = afterSuccess(incident, at.startedUs, at.nowUs);
-        if (key.rest.incident !== incident) key.rest.probe = undefined;
-        else if (isProbe) settleProbe(key.rest, incident, "done");
-      } else if (isProbe) settleProbe(key.rest, incident, kind === "unused" ? "due" : "done");
+        rest.incident = afterSuccess(incident, at.startedUs, at.nowUs);
+        if (rest.incident !== incident) rest.probe = undefined;
+        else if (isProbe) settleProbe(rest, incident, "done");
+      } else if (isProbe) settleProbe(rest, incident, kind === "unused" ? "due" : "done");
     }
     if (rule.adaptive !== undefined && (answer.scope === undefined || isHeld)) this.#adapt(answer, at, rule);
   }

@@ -101,7 +101,10 @@ export class LocalLimiter implements Limiter {
       return this.#decide(target);
     } catch (error) {
       if (!(error instanceof CapacityError)) throw error;
-      return { proceed: false, waitMs: Math.ceil(error.waitMs), reason: error.message };
+      const decision = { proceed: false, waitMs: Math.ceil(error.waitMs), reason: error.message };
+      return error.waitMs < Number.POSITIVE_INFINITY
+        ? decision
+        : { ...decision, waitMs: BEHIND_OTHERS_MS, isEstimate: true };
     }
   }
 

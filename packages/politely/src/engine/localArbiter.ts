@@ -251,8 +251,10 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     if (first === undefined) return;
     const { rule } = keys.profileOf(slot);
     if (first.startedUs + rule.maxHoldUs > nowUs) return;
-    lapse(key, rule, nowUs, (place) => this.#lapsed(slot, place, nowUs));
+    const lapsed: Place[] = [];
+    lapse(key, rule, nowUs, (place) => lapsed.push(place));
     key.noteLog();
+    for (const place of lapsed) this.#lapsed(slot, place, nowUs);
   }
 
   #lapsed(slot: number, place: Place, nowUs: number): void {

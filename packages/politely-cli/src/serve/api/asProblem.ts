@@ -1,5 +1,13 @@
 import type { FastifyError, FastifySchemaValidationError } from "fastify";
-import { ClosedError, DeadlineError, PolicyError, PolitelyError, QueueFullError, StoreError } from "politely";
+import {
+  CapacityError,
+  ClosedError,
+  DeadlineError,
+  PolicyError,
+  PolitelyError,
+  QueueFullError,
+  StoreError,
+} from "politely";
 import { countText } from "../../words.js";
 import { type FieldError, ProblemError } from "./problem.js";
 
@@ -46,6 +54,10 @@ function ofLimiter(error: PolitelyError): ProblemError {
     return new ProblemError(429, message, { code, waitMs, reason, retryAfterMs: waitMs });
   }
   if (error instanceof QueueFullError) return new ProblemError(503, message, { code, retryAfterMs: FULL_RETRY_MS });
+  if (error instanceof CapacityError) {
+    const retryAfterMs = Math.max(FULL_RETRY_MS, Number.isFinite(error.waitMs) ? error.waitMs : 0);
+    return new ProblemError(503, message, { code, retryAfterMs });
+  }
   if (error instanceof ClosedError) return stoppingProblem();
   if (error instanceof StoreError) return new ProblemError(503, message, { code, retryAfterMs: STORE_RETRY_MS });
   if (error instanceof PolicyError) {

@@ -76,6 +76,11 @@ export function outcomeFields(kinds: readonly string[]): Readonly<Record<string,
   };
 }
 
+const isEstimate: Schema = {
+  type: "boolean",
+  description: "true where only an answer can tell: waitMs then says when to look again.",
+};
+
 export const decision: Schema = {
   ...object(
     {
@@ -85,6 +90,7 @@ export const decision: Schema = {
         description: "0 exactly when it may proceed; null while there is no end in sight: a pause.",
       },
       reason: { type: "string" },
+      isEstimate,
     },
     ["proceed", "waitMs"],
   ),
@@ -122,7 +128,16 @@ export const statsRow: Schema = {
     tokens: { type: ["number", "null"] },
     windows: {
       type: "array",
-      items: object({ calls: count, remaining: count, period_ms: milliseconds, next_free_ms: milliseconds }),
+      items: object(
+        {
+          calls: count,
+          remaining: count,
+          period_ms: milliseconds,
+          next_free_ms: milliseconds,
+          oldest_leaves_ms: milliseconds,
+        },
+        ["calls", "remaining", "period_ms", "next_free_ms"],
+      ),
     },
     asked: count,
     granted: count,
@@ -142,6 +157,7 @@ export const explanation: Schema = {
       key: { type: "string" },
       proceed: { type: "boolean" },
       waitMs,
+      isEstimate,
       ahead: count,
       origin: { type: "string" },
       causes: {

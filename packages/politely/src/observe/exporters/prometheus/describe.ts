@@ -18,7 +18,7 @@ export interface Scrape {
 }
 
 /** Codes that are told from the beginning, so that the first refusal is seen as a growth. */
-const USUAL_CODES = ["POLITELY_DEADLINE", "POLITELY_QUEUE_FULL", "POLITELY_BUSY"];
+const USUAL_CODES = ["POLITELY_DEADLINE", "POLITELY_QUEUE_FULL", "POLITELY_CAPACITY", "POLITELY_BUSY"];
 
 /** Writes a scrape as text, a metric of all hosts at a time. */
 export function* describeScrape(scrape: Scrape): Generator<string, void, undefined> {
