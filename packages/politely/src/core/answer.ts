@@ -4,6 +4,19 @@ export type BadAnswer = "rate_limited" | "server_error" | "timeout";
 /** What an answer means to the host's limits. `neutral` frees the place and moves nothing. */
 export type AnswerKind = "success" | BadAnswer | "neutral";
 
+/** One answer at a key, with what is needed to judge it. */
+export interface Heard {
+  readonly kind: AnswerKind;
+  readonly startedUs: number;
+  readonly nowUs: number;
+  /** From the start to the answer. Undefined or negative: unknown. */
+  readonly latencyUs?: number | undefined;
+  /** How long the site asked to stay away; 0 when it did not say. */
+  readonly retryAfterUs: number;
+  /** What was answered, for people. */
+  readonly because: string;
+}
+
 /** Whether an answer holds the host. One that was never sent, `unused`, does not. */
 export function isBadAnswer(kind: AnswerKind | "unused"): kind is BadAnswer {
   return kind === "rate_limited" || kind === "server_error" || kind === "timeout";

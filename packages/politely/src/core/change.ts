@@ -1,157 +1,131 @@
-import { withinRule } from "./adaptive.js";
-import { type Bucket, type Key, ROW } from "./key.js";
+import { fitRule } from "./adaptive.js";
+import { bucketOf } from "./decide.js";
+import { type Key, ROW } from "./key.js";
+import { lastUs } from "./limits/gap.js";
+import { looseCount } from "./limits/places.js";
 import { quotaUsed } from "./limits/quota.js";
 import { owedAt, owedUnder } from "./limits/rate.js";
-import { type LoggedStart, loggedStarts, windowAdopt, windowForget } from "./limits/window.js";
+import { type LoggedStart, loggedStarts, windowAdopt } from "./limits/window.js";
 import type { Rule } from "./rule.js";
 
 // What becomes of a key when another rule is in force for it. Debts stay; a kind of limit that is new to the key is seeded from what the
 // key knows, rounded towards fewer starts.
 
-const { FLIGHT, LAST_US, OWED, SEEN_US, UNITS, LOG } = ROW;
+const { OWED, SEEN_US, UNITS } = ROW;
 
 /** Makes a key whose block was last read under `from` count under `to`, which is in force since `atUs`. */
 export function adopt(key: Key, from: Rule, to: Rule, atUs: number): void {
-  const { words, at } = key;
-  const hadLog = key.halves[2 * at + LOG] !== 0;
-  const known = knownStarts(key, from, atUs);
-  const before: Bucket | undefined = from.rateCount === 0 ? key.rest?.measure : from;
-  if (to.rateCount === 0) {
-    if (from.rateCount !== 0 && words[at + OWED] > 0) {
-      key.needRest().measure = { rateCount: from.rateCount, ratePerUs: from.ratePerUs, burst: from.burst };
-    }
-  } else if (before === undefined) {
-    seedBucket(key, to, known, atUs);
-  } else {
-    const owed = owedAt(before.rateCount, words[at + OWED], words[at + SEEN_US], atUs);
-    words[at + OWED] = owedUnder(owed, before, to);
-    words[at + SEEN_US] = Math.max(words[at + SEEN_US], atUs);
-    if (key.rest !== undefined) key.rest.measure = undefined;
-  }
-  adoptWindows(key, from, to, hadLog ? [] : known, atUs);
-  adoptQuota(key, from, to, known, atUs);
-  const learned = key.rest?.learned;
-  if (key.rest === undefined || learned === undefined) return;
-  if (to.adaptive === undefined) key.rest.adaptive = undefined;
-  else {
-    const state = withinRule(to.adaptive, learned.state);
-    key.rest.learned = { ...learned, state };
-    key.rest.adaptive = key.rest.adaptive && { ...key.rest.adaptive, gapUs: state.gapUs };
-  }
+  const pending = pendingStarts(key);
+  const known = knownStarts(key, from, pending, atUs);
+  const all = [...known, ...pending].sort((a, b) => a.atUs - b.atUs);
+  adoptBucket(key, from, to, all, atUs);
+  adoptWindows(key, from, to, known, pending, atUs);
+  adoptQuota(key, to, all, atUs);
+  const adaptive = key.rest?.holds?.adaptive;
+  if (adaptive !== undefined && to.adaptive !== undefined) fitRule(to.adaptive, adaptive);
 }
 
-/** What starts up to now took can no longer be given back. */
-export function cutTies(key: Key, atUs: number, isWhole = false): void {
-  const rest = key.needRest();
-  const units = key.halves[2 * key.at + UNITS];
-  rest.cut = { atUs, units, isWhole: isWhole || rest.cut?.isWhole === true };
-}
-
-/** Forgets gap, bucket and windows, and with `isWhole` quota, cooldown, pause and slowdowns as well. Starts in flight go on. */
+/** Forgets gap, bucket and windows, and with `isWhole` quota, cooldown, pause and slowdowns as well. Starts in flight go on, and give nothing back. */
 export function forgetPacing(key: Key, nowUs: number, isWhole: boolean): void {
-  const { words, at } = key;
+  const { words, halves, at } = key;
   const rest = key.needRest();
-  rest.lastUs = Math.max(rest.lastUs, words[at + LAST_US]);
-  words[at + LAST_US] = Number.NEGATIVE_INFINITY;
   words[at + OWED] = 0;
   rest.measure = undefined;
   rest.answeredUs = Number.NEGATIVE_INFINITY;
-  windowForget(key);
-  cutTies(key, nowUs, isWhole);
+  rest.log = undefined;
+  rest.returned = undefined;
+  rest.cut = { atUs: nowUs, units: halves[2 * at + UNITS], isWhole: isWhole || rest.cut?.isWhole === true };
   if (!isWhole) return;
-  rest.quotaUsed = 0;
-  rest.incident = undefined;
-  rest.probe = undefined;
-  rest.pausedUntilUs = Number.NEGATIVE_INFINITY;
-  rest.headers = undefined;
-  rest.robots = undefined;
-  rest.adaptive = undefined;
-  rest.learned = undefined;
+  rest.quota = undefined;
+  rest.holds = undefined;
 }
 
-/** The starts that a key knows of: its log, or else those in flight, its debt as starts at the last one, and at least that last one. */
-function knownStarts(key: Key, rule: Rule, atUs: number): LoggedStart[] {
-  const { words, halves, at } = key;
-  const inPlaces: LoggedStart[] = [];
-  const first = key.rest?.places?.first;
-  for (let place = first; place !== undefined; place = place.next) {
-    inPlaces.push({ atUs: place.startedUs, units: Math.max(1, place.pendingUnits) });
+/** Starts in flight that enter the windows at their answers. */
+function pendingStarts({ rest }: Key): LoggedStart[] {
+  const pending: LoggedStart[] = [];
+  for (let place = rest?.places?.first; place !== undefined; place = place.next) {
+    if (place.pendingUnits > 0) pending.push({ atUs: place.startedUs, units: place.pendingUnits });
   }
-  const logged = loggedStarts(key);
-  if (logged.length > 0) return rule.fromAnswer ? inOrder([...logged, ...inPlaces]) : logged;
-  const lastUs = words[at + LAST_US];
-  if (lastUs === Number.NEGATIVE_INFINITY) return inPlaces;
-  const bucket: Bucket | undefined = rule.rateCount === 0 ? key.rest?.measure : rule;
-  const owed = bucket === undefined ? 0 : owedAt(bucket.rateCount, words[at + OWED], words[at + SEEN_US], lastUs);
-  const owedUnits = bucket === undefined ? 0 : Math.ceil(owed / bucket.ratePerUs);
-  const isStale = lastUs + rule.maxHoldUs <= atUs;
-  const units = Math.max(1, owedUnits, isStale ? 0 : halves[2 * at + FLIGHT]);
-  const placed = inPlaces.reduce((sum, start) => sum + start.units, 0);
-  return units > placed ? inOrder([...inPlaces, { atUs: lastUs, units: units - placed }]) : inPlaces;
+  return pending;
 }
 
-function inOrder(starts: LoggedStart[]): LoggedStart[] {
-  return starts.sort((a, b) => a.atUs - b.atUs);
-}
-
-/** A bucket that is new owes what it would if it had been there at the starts that are known. */
-function seedBucket(key: Key, to: Bucket, known: readonly LoggedStart[], atUs: number): void {
-  let owed = 0;
-  let seenUs = Number.NEGATIVE_INFINITY;
-  for (const start of known) {
-    owed = Math.min(
-      Number.MAX_SAFE_INTEGER,
-      owedAt(to.rateCount, owed, seenUs, start.atUs) + start.units * to.ratePerUs,
-    );
-    seenUs = start.atUs;
+/** The other starts that a key knows of: its log; without one those in flight and its debt, as starts at the last one, and at least that last one. */
+function knownStarts(key: Key, rule: Rule, pending: readonly LoggedStart[], atUs: number): readonly LoggedStart[] {
+  const startUs = lastUs(key);
+  if (key.rest?.log !== undefined || startUs === Number.NEGATIVE_INFINITY) return loggedStarts(key.rest?.log);
+  const { words, at, rest } = key;
+  const known: LoggedStart[] = [];
+  for (let place = rest?.places?.first; place !== undefined; place = place.next) {
+    if (place.pendingUnits === 0) known.push({ atUs: place.startedUs, units: 1 });
   }
-  key.words[key.at + OWED] = owedAt(to.rateCount, owed, seenUs, atUs);
-  key.words[key.at + SEEN_US] = atUs;
+  const bucket = bucketOf(key, rule);
+  const owed = bucket === undefined ? 0 : owedAt(bucket.rateCount, words[at + OWED], words[at + SEEN_US], startUs);
+  const debt = bucket === undefined ? 0 : Math.ceil(owed / bucket.ratePerUs);
+  const placed = pending.reduce((sum, { units }) => sum + units, known.length);
+  const units = Math.max(1, debt, looseCount(key, rule, atUs)) - placed;
+  if (units > 0) known.push({ atUs: startUs, units });
+  return known;
 }
 
-function adoptWindows(key: Key, from: Rule, to: Rule, known: readonly LoggedStart[], atUs: number): void {
-  const places = key.rest?.places;
-  const isPending = places !== undefined && places.pendingUnits > 0;
-  const hasLog = key.halves[2 * key.at + LOG] !== 0;
-  // An answer may still come in while there is no window, and another window after that.
-  if (to.windows.length === 0) {
-    if (isPending && !hasLog) windowAdopt(key, from, [], atUs);
+/** A debt stays in the rate it was made in until there is another one. A bucket that is new owes what it would if it had been there all the time. */
+function adoptBucket(key: Key, from: Rule, to: Rule, known: readonly LoggedStart[], atUs: number): void {
+  const { words, at } = key;
+  const before = bucketOf(key, from);
+  if (to.rateCount === 0) {
+    const { rateCount, ratePerUs, burst } = from;
+    if (before === from && words[at + OWED] > 0) key.needRest().measure = { rateCount, ratePerUs, burst };
     return;
   }
-  const pending: LoggedStart[] = [];
-  for (let place = places?.first; isPending && place !== undefined; place = place.next) {
-    if (place.pendingUnits > 0) pending.push({ atUs: place.startedUs, units: place.pendingUnits });
-    // Those in flight that would have been counted at their answers count from their starts now.
-    if (!to.fromAnswer) place.pendingUnits = 0;
+  let owed = 0;
+  let seenUs = Number.NEGATIVE_INFINITY;
+  if (before !== undefined) {
+    owed = owedUnder(owedAt(before.rateCount, words[at + OWED], words[at + SEEN_US], atUs), before, to);
+    if (key.rest !== undefined) key.rest.measure = undefined;
+  } else {
+    for (const start of known) {
+      owed = owedAt(to.rateCount, owed, seenUs, start.atUs) + start.units * to.ratePerUs;
+      owed = Math.min(Number.MAX_SAFE_INTEGER, owed);
+      seenUs = start.atUs;
+    }
+    owed = owedAt(to.rateCount, owed, seenUs, atUs);
   }
-  if (isPending && !to.fromAnswer) places.pendingUnits = 0;
-  const others = hasLog
-    ? []
-    : known.filter((start) => !pending.some(({ atUs: pendingUs }) => pendingUs === start.atUs));
-  const more = to.fromAnswer ? others : [...others, ...pending];
-  if (hasLog || more.length > 0) windowAdopt(key, to, more, atUs);
+  words[at + OWED] = owed;
+  words[at + SEEN_US] = Math.max(words[at + SEEN_US], atUs);
 }
 
-function adoptQuota(
+function adoptWindows(
   key: Key,
-  { quota: from }: Rule,
-  { quota: to }: Rule,
+  from: Rule,
+  to: Rule,
   known: readonly LoggedStart[],
+  pending: readonly LoggedStart[],
   atUs: number,
 ): void {
+  const { places, log } = key.rest ?? {};
+  // An answer may still come in while there is no window, and another window after that.
+  if (to.windows.length === 0) {
+    if (pending.length > 0 && log === undefined) windowAdopt(key, from, [], atUs);
+    return;
+  }
+  const more = log === undefined ? [...known] : [];
+  // Those in flight that would have been counted at their answers count from their starts now.
+  if (!to.fromAnswer && places !== undefined) {
+    more.push(...pending);
+    for (let place = places.first; place !== undefined; place = place.next) place.pendingUnits = 0;
+    places.pendingUnits = 0;
+  }
+  if (log !== undefined || more.length > 0) windowAdopt(key, to, more, atUs);
+}
+
+function adoptQuota(key: Key, { quota: to }: Rule, known: readonly LoggedStart[], atUs: number): void {
+  const { calendar, rest } = key;
+  const from = rest?.quota;
   if (to === undefined || (from?.per === to.per && from.timeZone === to.timeZone)) return;
-  const { calendar } = key;
   const wallMs = calendar.wallMs();
-  const period = calendar.periodAt(to, wallMs);
-  // What was spent of another calendar's period that is still running, and the starts known to lie in the new one.
-  const carried = from === undefined ? 0 : quotaUsed(key, from);
-  const inPeriod = known.filter((start) => wallMs - (atUs - start.atUs) / 1000 >= period.startsAtMs);
-  const units = Math.max(
-    carried,
-    inPeriod.reduce((sum, start) => sum + start.units, 0),
-  );
-  if (units === 0 && key.rest === undefined) return;
-  const rest = key.needRest();
-  rest.quotaPeriod = period.index;
-  rest.quotaUsed = units;
+  const { startsAtMs: period } = calendar.periodAt(to, wallMs);
+  // What was spent of another calendar's period that is still running, or the starts known to lie in the new one.
+  const inPeriod = known.filter((start) => wallMs - (atUs - start.atUs) / 1000 >= period);
+  const counted = inPeriod.reduce((sum, { units }) => sum + units, 0);
+  const used = Math.max(counted, from === undefined ? 0 : quotaUsed(key, from));
+  if (used > 0) key.needRest().quota = { per: to.per, timeZone: to.timeZone, period, used };
 }

@@ -1,7 +1,8 @@
 import type { LimitKind } from "../observe/types.js";
-import type { AdaptiveState } from "./adaptive.js";
+import type { Adaptive } from "./adaptive.js";
 import type { Headroom } from "./headroom.js";
 import type { Incident } from "./incident.js";
+import type { QuotaRule, Rule } from "./rule.js";
 
 // Read this file first. It says what is known of a key, and in what words the limits speak about it. Times are whole
 // microseconds of one timeline; a start is the instant at which a permit was granted.
@@ -43,10 +44,8 @@ export const ROW = {
   PROFILE: 6,
   /** Starts in flight that no limit has to know one by one. */
   FLIGHT: 7,
-  /** Where the key's log begins; 0 where it has none. */
-  LOG: 8,
   /** Units ever taken, modulo 2^32, less those given back by the newest start. */
-  UNITS: 9,
+  UNITS: 8,
 } as const;
 
 /** One key, as the limits see it: its block, and on demand what few keys have. */
@@ -57,84 +56,77 @@ export interface Key {
   readonly at: number;
   /** What few keys have; undefined for most. */
   readonly rest: Rest | undefined;
-  /** Where logs lie. */
-  readonly logs: LogSpace;
   /** The wall clock, and what it says of calendars. */
   readonly calendar: Calendars;
   /** Makes the rest where there is none. */
   needRest(): Rest;
 }
 
-/** Where logs lie, in pieces of one block of numbers. */
-export interface LogSpace {
-  /** Replaced by a larger block when `allocate` needs one: read it again after that. */
-  memory: Float64Array;
-  /** A piece of so many words, full of zeros. Never 0. */
-  allocate(words: number): number;
-  release(at: number, words: number): void;
-}
-
-/** The calendar that quotas go by. */
-export interface Calendars {
-  wallMs(): number;
-  /** The period of a calendar that holds `wallMs`; it only grows. */
-  periodAt(calendar: Calendar, wallMs: number): Period;
-  periodNumber(calendar: Calendar, index: number): Period;
-}
-
-/** How a calendar is cut into periods. */
-export interface Calendar {
-  readonly per: "hour" | "day" | "month";
-  readonly timeZone: string;
-}
-
-/** One period: its number, which grows by one each time, and when on the wall clock it begins and ends. */
-export interface Period {
-  readonly index: number;
-  readonly startsAtMs: number;
-  readonly endsAtMs: number;
-}
-
 /** What few keys have, and most only for a while. */
 export class Rest {
+  /** Starts that windows count. */
+  log: Log | undefined = undefined;
   /** Starts in flight, where a limit must know each of them. */
   places: Places | undefined = undefined;
   /** The newest answer, from which gaps run with `countFrom: "answer"`. */
   answeredUs = Number.NEGATIVE_INFINITY;
-  /** What was spent of the quota in its period. */
-  quotaPeriod = 0;
-  quotaUsed = 0;
+  /** What was spent of a quota in its period. */
+  quota: QuotaUse | undefined = undefined;
   /** The rate that a debt is measured in while the rule has none. */
   measure: Bucket | undefined = undefined;
-  /** Bad answers, and the permit that goes first after the hold. */
-  incident: Incident | undefined = undefined;
-  probe: object | undefined = undefined;
+  /** What people, the site and its answers ask for on top of the rule. */
+  holds: Holds | undefined = undefined;
+  /** A `reset` of pacing, or of all: starts up to here count no more, and can no longer be given back. */
+  cut: { readonly atUs: number; readonly units: number; readonly isWhole: boolean } | undefined = undefined;
+  /** Starts returned unused that followed one another and were not the newest: the start before them, and `UNITS` before and after them. */
+  returned: { readonly previousUs: number; readonly fromUnits: number; readonly toUnits: number } | undefined =
+    undefined;
+  /** Statistics that outlive a `reset`, and permits that were never released. */
+  kept: Kept | undefined = undefined;
+}
+
+/** Starts of one key, oldest first, one entry for each instant. */
+export interface Log {
+  /** The longest period that it ever served. Starts older than that are forgotten. */
+  spanUs: number;
+  /** New starts lie on multiples of this, rounded up. */
+  grainUs: number;
+  readonly atUs: number[];
+  /** For each entry the units of all starts up to it, so that what a window holds is a difference. */
+  readonly sums: number[];
+  /** The number of entries that makes tidying worthwhile. */
+  tidyFrom: number;
+}
+
+/** What was spent in the period of a calendar that begins at `period`, in milliseconds of the wall clock. */
+export interface QuotaUse extends Calendar {
+  readonly period: number;
+  readonly used: number;
+}
+
+/** What holds a key, or slows it down, beside its rule. */
+export interface Holds {
+  /** Bad answers, and the permit that goes first after the cooldown. */
+  incident?: Incident | undefined;
+  probe?: object | undefined;
   /** Held by a person until then. */
-  pausedUntilUs = Number.NEGATIVE_INFINITY;
-  /** What the site's headers, its robots.txt and its answers ask for on top of the rule. */
-  headers: (Slowdown & { readonly headroom: Headroom }) | undefined = undefined;
-  robots: Slowdown | undefined = undefined;
-  adaptive: Slowdown | undefined = undefined;
-  /** What answers have taught where a rule is adaptive, and why it was last made slower. */
-  learned: { readonly state: AdaptiveState; readonly because: string } | undefined = undefined;
-  /** A `reset`: what starts up to here took can no longer be given back. */
-  cut: Cut | undefined = undefined;
-  /** Starts returned unused that were not the newest, by `unitsAfter`: once the newer ones are returned as well, they never were. */
-  returned: Map<number, Returned> | undefined = undefined;
-  /** Statistics: permits never released and the last start that counted as lost, starts counted before a reset, the last start before one. */
-  lapsed = 0;
-  lapsedUntilUs = Number.NEGATIVE_INFINITY;
-  carried = 0;
-  lastUs = Number.NEGATIVE_INFINITY;
-  wasReset = false;
+  pausedUntilUs?: number | undefined;
+  /** What the site's headers, its robots.txt and its answers ask for. */
+  headers?: Headroom | undefined;
+  robots?: Slowdown | undefined;
+  adaptive?: Adaptive | undefined;
+}
+
+/** Numbers that only statistics need. Once there are any, the host is one that statistics know. */
+export interface Kept {
+  /** Permits never released. */
+  lapsed: number;
+  /** Starts that were in flight when the statistics were reset. */
+  carried: number;
 }
 
 /** The numbers of a bucket: `rateCount` units come back each `ratePerUs`, up to `burst`. */
-export interface Bucket {
-  readonly rateCount: number;
-  readonly ratePerUs: number;
-  readonly burst: number;
-}
+export type Bucket = Pick<Rule, "rateCount" | "ratePerUs" | "burst">;
 
 /** A bound that comes on top of a key's rule. It can only make starts later. */
 export interface Slowdown {
@@ -148,22 +140,14 @@ export interface Slowdown {
   readonly because: string;
 }
 
-/** Where `reset` has cut the ties of earlier starts. */
-export interface Cut {
-  readonly atUs: number;
-  readonly units: number;
-  /** Quotas were forgotten, too. */
-  readonly isWhole: boolean;
-}
-
 /** A start in flight that holds a place. */
 export interface Place {
   readonly startedUs: number;
   /** Units that enter the windows at the answer; 0 once they are in. */
   pendingUnits: number;
-  isLive: boolean;
+  /** It was held for longer than `maxHold`, and is free again. */
   isLapsed: boolean;
-  /** Whose it is, for whoever is told that it lapsed. */
+  /** Whose it is, for those who are told that it lapsed. */
   permit: object | undefined;
   previous: Place | undefined;
   next: Place | undefined;
@@ -190,25 +174,27 @@ export interface Taken {
   readonly period: number;
 }
 
-/** Starts that followed one another and were returned unused: the start before the first of them, and their units. */
-export interface Returned {
-  readonly previousUs: number;
-  readonly units: number;
+/** How a calendar is cut into periods. */
+export type Calendar = Pick<QuotaRule, "per" | "timeZone">;
+
+/** One period, by when it begins and ends on the wall clock, in whole milliseconds. */
+export interface Period {
+  readonly startsAtMs: number;
+  readonly endsAtMs: number;
 }
 
-/** One limit that does not allow a start now. */
-export interface Obstacle {
-  readonly limit: LimitKind;
-  /** The earliest instant at which it could; where an answer is waited for, possibly now. */
-  readonly atUs: number;
-  /** Only an answer can tell when. It may come at any time; `latestUs` is when it is no longer waited for. */
-  readonly isAwaited: boolean;
-  readonly latestUs: number;
-  /** The limit in words, without a time. */
-  readonly words: string;
-  /** What was answered or read, where that is the cause. */
-  readonly because?: string | undefined;
+/** The calendar that quotas go by. */
+export interface Calendars {
+  wallMs(): number;
+  /** The period of a calendar that holds `wallMs`; it only grows. */
+  periodAt(calendar: Calendar, wallMs: number): Period;
 }
 
-/** Hears of every limit that stands in the way. Absent where nobody wants to know, as on the way of most requests. */
-export type Tell = (obstacle: Obstacle) => void;
+/**
+ * Is called with every limit that stands in the way: its kind, the earliest instant at which it might not, and the limit in words, without a time. Absent
+ * where nobody wants to know, as for most requests.
+ *
+ * `awaitedUntilUs`: only an answer can tell when, and it may come at any time; from then on it is no longer waited for. `because`: what was answered or
+ * read, where that is the cause.
+ */
+export type Tell = (limit: LimitKind, atUs: number, words: string, awaitedUntilUs?: number, because?: string) => void;

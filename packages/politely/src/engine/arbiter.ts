@@ -1,24 +1,56 @@
-import type { Ahead, Cost, Obstacle } from "../core/key.js";
+import type { Ahead, Cost, Tell } from "../core/key.js";
 import type { LimitKind } from "../observe/types.js";
-import type { Costs, Need } from "./need.js";
+import type { HostRule, ResolvedTarget } from "../policy/types.js";
 import type { HeldPermit } from "./permit.js";
+
+// Read this file after core/key.ts. It says what the queue knows of a request, and whom it asks.
+
+/** The keys a request needs, all at once. Requests with the same name stand in one lane. */
+export interface Need {
+  readonly name: string;
+  /** The key of the host. */
+  readonly key: string;
+  /** The rows of its keys: the host first, then intent, scopes and `global` as far as it has them. */
+  readonly slots: readonly number[];
+  /** `"host"`, `"intent"`, a scope's name or `"global"` for each of `slots`. */
+  readonly scopeNames: readonly string[];
+  /** The names of the rows, for each of `slots`. */
+  readonly rowNames: readonly string[];
+  readonly host: HostRule;
+  readonly target: ResolvedTarget;
+}
+
+/** The scope names of a request that needs its host alone. */
+export const HOST_ONLY: readonly string[] = ["host"];
+
+/** One cost for every key of a request, or one for each. */
+export type Costs = Cost | readonly Cost[];
+
+/** The cost at key number `index`. */
+export function costAt(costs: Costs, index: number): Cost {
+  return "rate" in costs ? costs : costs[index];
+}
+
+/** What a key of a request is called in a sentence. */
+export function keyName({ key, target, scopeNames }: Need, index: number): string {
+  const scope = scopeNames[index];
+  return scope === "host" ? key : scope === "intent" ? `${key} (${target.intent})` : scope;
+}
 
 /** What keeps a request from starting now: the one of its keys that lets it start last. */
 export interface Stop {
   /** The number of that key among those of the request. */
-  index: number;
+  readonly index: number;
   /** When to look again; Infinity: only an answer or a person can tell. */
-  atUs: number;
+  readonly atUs: number;
   /** How much later costs nothing, since a bucket saves up meanwhile. */
-  slackUs: number;
+  readonly slackUs: number;
   /** The limit that says so. */
-  limit: LimitKind | undefined;
+  readonly limit: LimitKind | undefined;
 }
 
-/** One obstacle of a request, and at which of its keys. */
-export interface Found extends Obstacle {
-  readonly index: number;
-}
+/** Is told everything that stands in the way of a request, each with the number of its key. */
+export type TellAt = (index: number, ...told: Parameters<Tell>) => void;
 
 /**
  * Says who may start. The queue asks nobody else: in one process the arbiter is the rows of all keys and answers at once.
@@ -26,12 +58,10 @@ export interface Found extends Obstacle {
  * All keys of a request are taken in one step or none is, and a refusal changes nothing.
  */
 export interface Arbiter {
-  /** What stops a request now; undefined: nothing does. The answer is valid until the next question. */
-  stopOf(need: Need, costs: Costs, nowUs: number): Readonly<Stop> | undefined;
-  /** Takes all keys and grants, or says what stops the request. */
-  take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit | Readonly<Stop>;
+  /** What stops a request that comes after those `ahead`; undefined: nothing does. The answer is valid until the next question. */
+  look(need: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined;
   /** When one key allows a start, after those `ahead`. */
   readyAt(slot: number, cost: Cost, nowUs: number, ahead: Ahead): number;
-  /** Everything that stands in the way after those `ahead`, key by key. */
-  look(need: Need, costs: Costs, nowUs: number, ahead: Ahead): Found[];
+  /** Takes all keys of a request that nothing stops. */
+  take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit;
 }

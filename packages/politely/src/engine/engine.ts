@@ -1,22 +1,24 @@
 import { WallCalendar } from "../core/calendar.js";
-import type { LimiterEvent } from "../observe/types.js";
+import { ROW } from "../core/key.js";
+import { lapsesAtUs } from "../core/limits/places.js";
+import { owedAt } from "../core/limits/rate.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import type { Clock, Target } from "../types.js";
+import type { Need } from "./arbiter.js";
 import { Books } from "./books.js";
 import { Events } from "./events.js";
 import { toUs } from "./instant.js";
 import { Keys } from "./keys.js";
-import type { Waiter } from "./lane.js";
-import { Learning } from "./learning.js";
 import { LocalArbiter } from "./localArbiter.js";
-import type { Need } from "./need.js";
 import type { HeaderReader } from "./outcome.js";
-import type { HeldPermit } from "./permit.js";
-import { PlainStarts } from "./plainStarts.js";
+import { HeldPermit } from "./permit.js";
 import { Queue, type QueueOwner } from "./queue.js";
-import { Signals } from "./signals.js";
-import { IS_IDLE, Slab } from "./slab.js";
-import { Waiting } from "./waiting.js";
+import { HAS_REST, IS_IDLE, PROFILE_MASK, Slab } from "./slab.js";
+
+const { FLIGHT, LAST_US, OWED, PROFILE, SEEN_US, UNITS } = ROW;
+
+/** How many unknown intents are warned about. */
+const WARNED_MOST = 100;
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -33,9 +35,6 @@ export interface EngineOptions {
   readonly onDisabled: (key: string, origin: string) => void;
 }
 
-/** How many unknown intents are warned about. */
-const WARNED_MOST = 100;
-
 /** The parts of a limiter of one process, and what they have in common: the clock, the events, what a target needs. */
 export class Engine implements QueueOwner {
   readonly clock: Clock;
@@ -45,29 +44,21 @@ export class Engine implements QueueOwner {
   readonly keys: Keys;
   readonly arbiter = new LocalArbiter(this);
   readonly queue: Queue;
-  readonly learning = new Learning(this);
-  readonly waiting = new Waiting(this);
-  readonly plain: PlainStarts;
-  readonly signals = new Signals<Waiter>(
-    (waiter, reason) => this.waiting.cancel(waiter, reason),
-    () => this.queue.run(),
-  );
   isClosed = false;
-  /** Called whenever somebody stopped waiting or something stopped being in flight; undefined while nobody asks. */
   onQuiet: (() => void) | undefined = undefined;
-  /** Called after permits were looked at because somebody waits for rest. */
-  onAlarm: (() => void) | undefined = undefined;
-  /** A known key given as a target may be decided by arithmetic alone. */
-  isPlain = false;
+  /** The short way is open. */
+  #isPlain = false;
+  #hotKey = "";
+  #hotSlot = -1;
   #hotNeed: Need | undefined = undefined;
   /** The beginning of all URLs with the same need, as they are written; empty when it came from a bare host. */
   #hotOrigin = "";
   #lastUs = Number.NEGATIVE_INFINITY;
-  readonly #later: LimiterEvent[] = [];
+  #watchers: { readonly isQuiet: () => boolean; readonly resolve: () => void }[] = [];
   readonly #warned = new Set<string>();
 
   constructor(readonly options: EngineOptions) {
-    const { clock, policy, maxKeys, keepStats } = options;
+    const { clock, policy, maxKeys, keepStats, ageingUs } = options;
     this.clock = clock;
     this.slab = new Slab(keepStats > 0, new WallCalendar(() => clock.wall()));
     this.books = new Books(this.slab);
@@ -75,10 +66,10 @@ export class Engine implements QueueOwner {
       policy,
       maxKeys,
       keepStats,
+      lapse: (slot, nowUs) => this.arbiter.lapse(slot, nowUs),
       onDrop: (key, wasFolded) => this.#dropped(key, wasFolded),
     });
-    this.queue = new Queue(this, this.arbiter, this.slab, clock, options.ageingUs);
-    this.plain = new PlainStarts(this);
+    this.queue = new Queue(this, ageingUs);
     this.refresh();
   }
 
@@ -91,14 +82,52 @@ export class Engine implements QueueOwner {
 
   /** Works out again which short cuts are open, after a change of policy, listeners or state of the whole. */
   refresh(): void {
-    this.plain.forget();
+    const { policy } = this.keys;
+    this.#hotKey = "";
     this.#hotNeed = undefined;
-    this.isPlain =
-      !this.isClosed &&
-      this.keys.policy.hostIsKey &&
-      this.keys.policy.global === undefined &&
-      !this.events.hasListeners &&
-      this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
+    const isFree = !this.isClosed && !this.events.hasListeners && this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
+    this.#isPlain = isFree && policy.hostIsKey && policy.global === undefined;
+  }
+
+  /**
+   * The short way, for a known host given by its name, with gap and bucket at most: the arithmetic of `core/limits/gap.ts` and `rate.ts` on its row, without the
+   * questions whose answers are known. Undefined: it would have to wait, which counts as refused unless it `isPatient`; null: the composed way decides.
+   */
+  startPlain(target: Target, isPatient: boolean): HeldPermit | undefined | null {
+    if (!this.#isPlain || typeof target !== "string") return null;
+    const slot = target === this.#hotKey ? this.#hotSlot : this.keys.hosts.get(target);
+    if (slot === undefined) return null;
+    this.#hotKey = target;
+    this.#hotSlot = slot;
+    const nowUs = this.nowUs();
+    const { words, halves } = this.slab.chunkOf(slot);
+    const word = this.slab.wordOf(slot);
+    const half = 2 * word;
+    const number = halves[half + PROFILE];
+    const profile = number > PROFILE_MASK ? undefined : this.keys.profiles[number];
+    if (profile === undefined || !profile.isSimple) return null;
+    const { gapUs, maxHoldUs, rateCount, ratePerUs } = profile.rule;
+    const previousUs = words[word + LAST_US];
+    // Starts in flight that have come to nothing are counted as lost first.
+    if (halves[half + FLIGHT] !== 0 && previousUs + maxHoldUs <= nowUs) return null;
+    const owed = rateCount === 0 ? 0 : owedAt(rateCount, words[word + OWED], words[word + SEEN_US], nowUs) + ratePerUs;
+    if (previousUs + gapUs > nowUs || owed > profile.owedMost) {
+      if (!isPatient) this.books.count(slot, "refused");
+      return undefined;
+    }
+    if (rateCount !== 0) {
+      words[word + OWED] = owed;
+      words[word + SEEN_US] = nowUs;
+    }
+    words[word + LAST_US] = nowUs;
+    halves[half + FLIGHT] += 1;
+    const unitsAfter = (halves[half + UNITS] + 1) >>> 0;
+    halves[half + UNITS] = unitsAfter;
+    this.books.granted(slot, nowUs, 0);
+    this.books.flying += 1;
+    this.keys.granted(nowUs);
+    const sinceUs = previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - previousUs;
+    return new HeldPermit(this.arbiter, target, slot, nowUs, unitsAfter, sinceUs);
   }
 
   /** Takes a target apart and finds its rows. Nothing may be swept between this and taking from them. */
@@ -128,57 +157,54 @@ export class Engine implements QueueOwner {
     return need;
   }
 
-  granted(waiter: Waiter, permit: HeldPermit): void {
-    this.signals.unwatch(waiter);
-    waiter.resolve(permit);
-    this.onQuiet?.();
+  /** Resolves once `isQuiet` is true. It is asked whenever somebody stopped waiting or something stopped being in flight. */
+  whenQuiet(isQuiet: () => boolean): Promise<void> {
+    if (isQuiet()) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#watchers.push({ isQuiet, resolve });
+      this.onQuiet = () => this.#lookForQuiet();
+      this.setAlarm();
+    });
   }
 
-  aborted(waiter: Waiter, reason: unknown): void {
-    this.waiting.cancel(waiter, reason);
+  #lookForQuiet(): void {
+    const done = this.#watchers.filter(({ isQuiet }) => isQuiet());
+    this.#watchers = this.#watchers.filter((each) => !done.includes(each));
+    if (this.#watchers.length === 0) this.onQuiet = undefined;
+    for (const { resolve } of done) resolve();
+    if (done.length > 0 || this.queue.alarmUs === Number.POSITIVE_INFINITY) this.setAlarm();
   }
 
-  expired(waiter: Waiter, need: Need, nowUs: number): void {
-    this.waiting.expire(waiter, need, nowUs);
-  }
-
-  holdEvents(): boolean {
-    return this.events.hold();
-  }
-
-  tellEvents(): void {
-    this.events.tellHeld();
+  /** A permit that is never released ends by itself: whoever waits for quiet is told then. */
+  setAlarm(): void {
+    const { books, keys, slab } = this;
+    let alarmUs = Number.POSITIVE_INFINITY;
+    if (this.#watchers.length > 0 && !this.isClosed && books.flying > 0) {
+      const nowUs = this.nowUs();
+      for (const [host, slot] of keys.hosts) {
+        if (slab.half(slot, FLIGHT) === 0 && !slab.hasFlag(slot, HAS_REST)) continue;
+        keys.bring(slot, host, true, nowUs);
+        alarmUs = Math.min(alarmUs, Math.max(nowUs + 1, lapsesAtUs(slab.key(slot), keys.ruleOf(slot), nowUs)));
+      }
+    }
+    this.queue.alarmUs = alarmUs;
+    this.queue.rearm();
   }
 
   alarm(nowUs: number): void {
     this.queue.alarmUs = Number.POSITIVE_INFINITY;
-    for (const slot of [...this.keys.hosts.values(), ...this.keys.others.values()]) this.arbiter.lapse(slot, nowUs);
+    for (const [name, slot] of this.keys.hosts) {
+      this.keys.bring(slot, name, true, nowUs);
+      this.arbiter.lapse(slot, nowUs);
+    }
+    for (const slot of this.keys.others.values()) this.arbiter.lapse(slot, nowUs);
     this.onQuiet?.();
-    this.onAlarm?.();
-  }
-
-  /** Emits once the decision under way is complete, since a listener may change anything. */
-  emitLater(make: () => LimiterEvent): void {
-    if (!this.events.hasListeners) return;
-    this.#later.push(make());
-    if (this.#later.length === 1) queueMicrotask(() => this.flush());
-  }
-
-  /** Emits what was put off. */
-  flush(): void {
-    while (this.#later.length > 0) for (const event of this.#later.splice(0)) this.events.emit(event);
-  }
-
-  /** Emits if anybody listens. */
-  emit(make: () => LimiterEvent): void {
-    if (this.events.hasListeners) this.events.emit(make());
   }
 
   #dropped(key: string, wasFolded: boolean): void {
-    this.plain.forgetKey();
+    if (this.#hotKey === key) this.#hotKey = "";
     if (this.#hotNeed?.key === key) this.#hotNeed = undefined;
-    const atMs = this.#lastUs / 1000;
-    if (wasFolded) this.emitLater(() => ({ type: "evict", key, atMs }));
+    if (wasFolded) this.events.emit(() => ({ type: "evict", key, atMs: this.#lastUs / 1000 }));
   }
 
   #warnOfIntent({ host, key }: Need, intent: string): void {
@@ -187,7 +213,7 @@ export class Engine implements QueueOwner {
     this.#warned.add(name);
     const known = host.intents.size === 0 ? "no intents" : `only ${[...host.intents.keys()].join(", ")}`;
     const message = `a request names the intent "${intent}", for which ${host.origin} has no limits; it knows ${known}`;
-    this.emitLater(() => ({ type: "warn", key, atMs: this.#lastUs / 1000, message }));
+    this.events.emit(() => ({ type: "warn", key, atMs: this.#lastUs / 1000, message }));
   }
 }
 

@@ -1,14 +1,14 @@
 import type { LimiterEvent } from "../observe/types.js";
 
 /**
- * Passes events on to listeners. One that throws is ignored; the others still hear.
+ * Passes events on to listeners, in the order in which they happened. One that throws is ignored; the others still hear.
  *
- * They are told in order: what causes others before these, whichever is known first.
+ * They are told once what is under way is complete, since a listener may change anything. What they cause comes last.
  */
 export class Events {
   readonly #listeners = new Set<(event: LimiterEvent) => unknown>();
-  /** What waits to be told; undefined while everything is told at once. */
-  #waiting: LimiterEvent[] | undefined = undefined;
+  #waiting: LimiterEvent[] = [];
+  #isTelling = false;
 
   get hasListeners(): boolean {
     return this.#listeners.size > 0;
@@ -25,44 +25,21 @@ export class Events {
     };
   }
 
-  emit(event: LimiterEvent): void {
-    if (this.#waiting === undefined) this.#tell(event);
-    else this.#waiting.push(event);
+  /** Notes what happened, if anybody listens. Whoever makes things happen calls `flush` at the end. */
+  emit(make: () => LimiterEvent): void {
+    if (!this.hasListeners) return;
+    this.#waiting.push(make());
+    // Nothing is kept to itself by a call that throws.
+    if (this.#waiting.length === 1) queueMicrotask(() => this.flush());
   }
 
-  /**
-   * Does `work`, then tells what caused it and after that what was told meanwhile. Listeners are called once the work is done; what they cause comes last.
-   *
-   * Work that throws is its caller's business: what it has told is told, its cause is not. Calls within calls keep the order.
-   */
-  tellFirst(causes: () => readonly LimiterEvent[], work: () => void): void {
-    const isOuter = this.hold();
-    const from = this.#waiting?.length ?? 0;
-    try {
-      work();
-      if (this.#waiting !== undefined) this.#waiting.splice(from, 0, ...causes());
-    } finally {
-      if (isOuter) this.tellHeld();
-    }
-  }
-
-  /** Lets events wait from here on until `tellHeld`; false where they wait already, or nobody listens. */
-  hold(): boolean {
-    if (this.#waiting !== undefined || !this.hasListeners) return false;
+  /** Tells what has waited, and what is added meanwhile. */
+  flush(): void {
+    if (this.#isTelling || this.#waiting.length === 0) return;
+    this.#isTelling = true;
+    for (const event of this.#waiting) this.#tell(event);
     this.#waiting = [];
-    return true;
-  }
-
-  /** Tells what has waited. */
-  tellHeld(): void {
-    this.#tellAll(this.#waiting ?? []);
-  }
-
-  /** Tells all there is, and what is added meanwhile. */
-  #tellAll(events: LimiterEvent[]): void {
-    this.#waiting = events;
-    for (const event of events) this.#tell(event);
-    this.#waiting = undefined;
+    this.#isTelling = false;
   }
 
   #tell(event: LimiterEvent): void {

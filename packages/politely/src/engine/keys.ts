@@ -1,16 +1,13 @@
 import { adopt, forgetPacing } from "../core/change.js";
 import { owesUntil } from "../core/decide.js";
 import { ROW } from "../core/key.js";
-import { inFlight } from "../core/limits/places.js";
-import { windowForget } from "../core/limits/window.js";
+import { inFlight, isFollowed } from "../core/limits/places.js";
 import type { Rule } from "../core/rule.js";
 import { CapacityError } from "../errors.js";
 import type { CompiledPolicy, HostRule, ResolvedTarget } from "../policy/types.js";
 import type { ResetWhat } from "../types.js";
+import { HOST_ONLY, type Need } from "./arbiter.js";
 import type { Books } from "./books.js";
-import { type InLine, Line } from "./line.js";
-import { HOST_ONLY, intentRow, type Need, scopeRow } from "./need.js";
-import { type Era, type Profile, Profiles } from "./profile.js";
 import { HAS_GATE, IS_IDLE, IS_OTHER, PROFILE_MASK, type Slab } from "./slab.js";
 
 const { FLIGHT, LAST_US, OWED, PROFILE } = ROW;
@@ -20,7 +17,6 @@ const GLOBAL_ROW = "global";
 
 /** Rows of intents and scopes that stay when they owe nothing, so that a rule that comes later finds their last start. */
 const OTHERS_KEPT = 10_000;
-
 /** Grants between two looks at rows that may owe nothing any more, and how many are looked at then. */
 const SWEEP_EVERY_MASK = 1023;
 const SWEEP_COUNT = 32;
@@ -28,23 +24,40 @@ const SWEEP_COUNT = 32;
 const SWEEP_PER_KEY = 4;
 /** Up to so many rows are looked at in one go: some 20 ms. */
 const SWEEP_MOST = 65_536;
-/** Of a full table with up to so many rows it is known when the first owes nothing; with more of them, some are looked at every 50 ms. */
-const SMALL_TABLE = 4_096;
-const LOOK_AGAIN_US = 50_000;
-
-/** A `Map` has room for 2^24 keys, those that went included until it is tidied, which it is when they are half of it. With more hosts than this it could be full. */
-const HOSTS_MOST = 8_388_608;
-/** A table of hosts below this fits into the caches of a processor. Seven eighths of a power of two, which the capacity of a `Map` is. */
-const FIRST_CROWDED = 57_344;
+/** In a full table so many are looked at for each newcomer, while nothing says that one of them is free. */
+const SWEEP_FULL = 64;
 /** A change of policy brings this part of all rows up to date; the others follow with the next ones, or when they are used. */
 const PASS_PARTS = 8;
+/** A `Map` has room for 2^24 keys, those that went included until half of it is free. */
+const HOSTS_MOST = 8_388_608;
+
+/** A policy and since when it is in force. */
+interface Era {
+  readonly number: number;
+  readonly policy: CompiledPolicy;
+  readonly fromUs: number;
+  /** It begins with a `reset` of every key. */
+  readonly forget: ResetWhat | undefined;
+}
+
+/** A rule of one era, and what follows from it. */
+export interface Profile {
+  readonly rule: Rule;
+  readonly era: number;
+  /** It is in force, and gap and bucket alone decide: no window, quota or places, and answers teach nothing. */
+  isSimple: boolean;
+  /** What a bucket may owe after a start, in unit-microseconds. */
+  readonly owedMost: number;
+}
 
 /** The bounds of the table, and what happens when a row goes. */
 export interface KeysOptions {
   readonly policy: CompiledPolicy;
   readonly maxKeys: number;
   readonly keepStats: number;
-  /** A row was given back. */
+  /** Frees what was held at a row for longer than `maxHold`. */
+  readonly lapse: (slot: number, nowUs: number) => void;
+  /** A host's row was given back. */
   readonly onDrop: (key: string, wasFolded: boolean) => void;
 }
 
@@ -57,24 +70,27 @@ export class Keys {
   readonly hosts = new Map<string, number>();
   /** Intents, scopes and `global`, by the names of their rows. */
   readonly others = new Map<string, number>();
-  readonly profiles = new Profiles();
-  /** Policies that some row may not have been read under yet, the one in force last. */
-  readonly #eras: Era[];
-  /** Idle hosts, the longest idle first. Those that were used since are passed over. */
-  readonly #idle = new Line<IdleHost>();
-  readonly #idleBySlot = new Map<number, IdleHost>();
-  #cursor: Iterator<[string, number]> | undefined;
-  #isAtHosts = true;
-  #passEra = 0;
-  #clearedEra = 0;
-  #grants = 0;
-  #lookAgainUs = Number.NEGATIVE_INFINITY;
-  #firstFreeUs = Number.NEGATIVE_INFINITY;
+  /** By number; those of eras that no row is of any more are gone. */
+  readonly profiles: (Profile | undefined)[] = [];
   /** A permit came back, or a key was reset, since a full table was last looked at: some key may owe nothing now. */
   wasGivenBack = false;
+  /** The latest start that was counted as lost. The row of a later one is its own. */
+  lostUntilUs = Number.NEGATIVE_INFINITY;
+  /** Some rule has learned from answers. */
+  hasAdaptive = false;
+  readonly #freeNumbers: number[] = [];
+  readonly #numbers = new Map<Rule, number>();
+  /** Policies that some row may not have been read under yet, the one in force last. */
+  readonly #eras: Era[];
+  /** Idle hosts, the longest idle first, and how far they are gone: what comes before was folded. */
+  readonly #idle = new Map<string, number>();
+  #oldest = this.#idle.entries();
+  readonly #walk = this.#walkRows();
+  #grants = 0;
+  #clearedEra = 0;
+  /** No key owes nothing before this instant, as far as is known. */
+  #firstFreeUs = Number.NEGATIVE_INFINITY;
   readonly #maxHosts: number;
-  /** So many hosts fill seven eighths of their table. */
-  #crowdedAt: number;
 
   constructor(
     readonly slab: Slab,
@@ -83,7 +99,6 @@ export class Keys {
   ) {
     this.#eras = [{ number: 0, policy: options.policy, fromUs: Number.NEGATIVE_INFINITY, forget: undefined }];
     this.#maxHosts = Math.min(options.maxKeys, HOSTS_MOST);
-    this.#crowdedAt = options.keepStats > 0 ? FIRST_CROWDED : Number.POSITIVE_INFINITY;
   }
 
   get era(): Era {
@@ -94,26 +109,38 @@ export class Keys {
     return this.era.policy;
   }
 
-  /** The profile of a row that is up to date. */
+  get size(): number {
+    return this.hosts.size + this.others.size;
+  }
+
+  /** The profile of a row. */
   profileOf(slot: number): Profile {
-    return this.profiles.at(this.slab.half(slot, PROFILE) & PROFILE_MASK);
+    return this.profiles[this.slab.half(slot, PROFILE) & PROFILE_MASK] as Profile;
+  }
+
+  /** The rule of a row that is up to date. */
+  ruleOf(slot: number): Rule {
+    return this.profileOf(slot).rule;
+  }
+
+  /** The last start at a row, whatever was reset since; minus Infinity before the first. */
+  lastUs(slot: number): number {
+    const { words, at } = this.slab.key(slot);
+    return words[at + LAST_US];
   }
 
   /** Finds the rows a target needs, making those that do not exist. Scopes that the policy does not know are an error, or left out when `isLenient`. */
-  need(resolved: ResolvedTarget, nowUs: number, isLenient = false): Need {
-    if (!this.hosts.has(resolved.key)) this.sweep(nowUs, SWEEP_PER_KEY);
-    if (this.others.size >= this.options.maxKeys) this.#sweepForRoom(nowUs);
+  need(target: ResolvedTarget, nowUs: number, isLenient = false): Need {
+    if (!this.hosts.has(target.key)) this.sweep(nowUs, SWEEP_PER_KEY);
     const { policy } = this;
-    const { key, intent, scopes } = resolved;
+    const { key, intent, scopes } = target;
     const host = policy.hostRule(key);
-    const slot = this.#host(key, host, nowUs);
+    const slots = [this.#host(key, host, nowUs)];
     const intentRule = intent === undefined ? undefined : host.intents.get(intent);
-    const isAlone = intentRule === undefined && scopes.length === 0 && host.scopes === undefined;
-    if (host.exempt || (isAlone && policy.global === undefined)) {
-      const rowNames = [key];
-      return { name: key, key, slots: [slot], scopeNames: HOST_ONLY, rowNames, host, target: resolved };
+    const isBare = intentRule === undefined && scopes.length === 0;
+    if (host.exempt || (isBare && host.scopes === undefined && policy.global === undefined)) {
+      return { name: key, key, slots, scopeNames: HOST_ONLY, rowNames: [key], host, target };
     }
-    const slots = [slot];
     const scopeNames = ["host"];
     const rowNames = [key];
     const add = (scopeName: string, rowName: string, rule: Rule): void => {
@@ -121,17 +148,16 @@ export class Keys {
       scopeNames.push(scopeName);
       rowNames.push(rowName);
     };
-    if (intent !== undefined && intentRule !== undefined) add("intent", intentRow(key, intent), intentRule);
-    for (const scope of host.scopes === undefined ? scopes : new Set([...host.scopes, ...scopes])) {
+    if (intent !== undefined && intentRule !== undefined) add("intent", `intent\n${key}\n${intent}`, intentRule);
+    for (const scope of new Set([...(host.scopes ?? []), ...scopes])) {
       const rule = policy.scopeRule(scope);
-      if (rule !== undefined) add(scope, scopeRow(scope), rule);
+      if (rule !== undefined) add(scope, `scope\n${scope}`, rule);
       else if (!isLenient)
         throw new TypeError(`target.scopes names "${scope}", which no entry of the policy's scopes matches.`);
     }
     if (policy.global !== undefined) add("global", GLOBAL_ROW, policy.global);
-    const isPlain = intentRule === undefined && scopes.length === 0;
-    const name = isPlain ? key : [key, intentRule === undefined ? "" : intent, ...scopes].join("\n");
-    return { name, key, slots, scopeNames, rowNames, host, target: resolved };
+    const name = isBare ? key : [key, intentRule === undefined ? "" : intent, ...scopes].join("\n");
+    return { name, key, slots, scopeNames, rowNames, host, target };
   }
 
   /** The row of a name, while it has one, brought up to date; undefined when it is gone. */
@@ -143,50 +169,40 @@ export class Keys {
 
   /** The same for a key that has to be held although it is forgotten; undefined where the policy has no rule for it, or the table is full. */
   remake(rowName: string, isHost: boolean, nowUs: number): number | undefined {
-    if (isHost)
-      return this.hosts.size < this.#maxHosts ? this.#host(rowName, this.policy.hostRule(rowName), nowUs) : undefined;
-    const rule = ruleOf(this.policy, rowName, false);
-    return rule !== undefined && this.others.size < this.options.maxKeys
-      ? this.#other(rowName, rule, nowUs)
-      : undefined;
+    const known = this.rowOf(rowName, isHost, nowUs);
+    if (known !== undefined || this.size >= this.#maxHosts) return known;
+    if (isHost) return this.#host(rowName, this.policy.hostRule(rowName), nowUs);
+    const rule = ruleIn(this.policy, rowName, false);
+    return rule && this.#other(rowName, rule, nowUs);
   }
 
-  /** Puts another policy in force. Rows follow when they are used, or one after the other. */
-  configure(policy: CompiledPolicy, nowUs: number): void {
-    this.#begin({ number: this.era.number + 1, policy, fromUs: nowUs, forget: undefined });
-  }
-
-  /** Resets every key. Rows follow as after a change of policy. */
-  forgetAll(what: ResetWhat, nowUs: number): void {
+  /** Puts another policy in force, or resets every key. Rows follow when they are used, or one after the other. */
+  begin(policy: CompiledPolicy, forget: ResetWhat | undefined, nowUs: number): void {
     const number = this.era.number + 1;
-    if (what !== "pacing") this.#clearedEra = number;
-    this.#begin({ number, policy: this.policy, fromUs: nowUs, forget: what });
-  }
-
-  #begin(era: Era): void {
+    if (forget !== undefined && forget !== "pacing") this.#clearedEra = number;
     this.wasGivenBack = true;
-    this.#eras.push(era);
-    this.sweep(era.fromUs, Math.ceil((this.hosts.size + this.others.size) / PASS_PARTS) + PASS_PARTS);
+    this.#eras.push({ number, policy, fromUs: nowUs, forget });
+    for (const profile of this.profiles) if (profile !== undefined) profile.isSimple = false;
+    this.sweep(nowUs, Math.ceil(this.size / PASS_PARTS) + PASS_PARTS);
   }
 
-  /** Reads a row under the policy in force, if it was not yet. */
+  /** Reads a row under the policy in force, if it was not yet: under each policy since, from the instant on at which that began. */
   bring(slot: number, rowName: string, isHost: boolean, nowUs: number): void {
     let { rule, era } = this.profileOf(slot);
     const now = this.era.number;
     if (era === now) return;
     const first = this.#eras[0].number;
-    const key = this.slab.key(slot);
     for (; era < now; era++) {
       const { policy, fromUs, forget } = this.#eras[era + 1 - first];
       // A scope that the policy no longer knows keeps its rule until it owes nothing.
-      const next = ruleOf(policy, rowName, isHost) ?? rule;
-      adopt(key, rule, next, fromUs);
+      const next = ruleIn(policy, rowName, isHost) ?? rule;
+      adopt(this.slab.key(slot), rule, next, fromUs);
       rule = next;
       if (forget !== undefined) this.forgetRow(slot, rule, isHost, forget, fromUs);
     }
-    key.noteLog();
-    this.slab.setProfile(slot, this.#profile(rule, rowName, isHost));
-    if (this.slab.hasFlag(slot, IS_IDLE) && owesUntil(this.slab.key(slot), rule, nowUs) > nowUs) this.#rouse(slot);
+    this.slab.setProfile(slot, this.#numberOf(rule, rowName, isHost));
+    if (this.slab.hasFlag(slot, IS_IDLE) && owesUntil(this.slab.key(slot), rule, nowUs) > nowUs)
+      this.#rouse(rowName, slot);
   }
 
   /** Whether the counts of a row are from before the last `reset` of all statistics. */
@@ -197,9 +213,9 @@ export class Keys {
   /** Forgets what `reset` says of one row. */
   forgetRow(slot: number, rule: Rule, isHost: boolean, what: ResetWhat, nowUs: number): void {
     this.wasGivenBack = true;
+    this.loseLoose(slot, nowUs);
     const key = this.slab.key(slot);
     if (what !== "stats") forgetPacing(key, nowUs, what === "all");
-    key.noteLog();
     if (what !== "pacing" && isHost && !this.books.isBlank(slot))
       this.books.clear(slot, inFlight(key, rule, nowUs), nowUs);
   }
@@ -211,27 +227,19 @@ export class Keys {
 
   /** Looks at some more rows: brings them up to date, and lets those go that owe nothing. Not between finding a row and taking from it. */
   sweep(nowUs: number, count: number): void {
-    for (let left = Math.min(count, this.hosts.size + this.others.size + 2); left > 0; left--) {
-      this.#cursor ??= (this.#isAtHosts ? this.hosts : this.others).entries();
-      const next = this.#cursor.next();
-      if (next.done !== true) {
-        this.look(next.value[0], next.value[1], this.#isAtHosts, nowUs);
-        continue;
-      }
-      this.#cursor = undefined;
-      this.#isAtHosts = !this.#isAtHosts;
-      if (this.#isAtHosts) this.#passed();
+    for (let left = Math.min(count, this.size + 1); left > 0; left--) {
+      const row = this.#walk.next().value;
+      if (row !== undefined) this.look(row[0], row[1], !this.slab.hasFlag(row[1], IS_OTHER), nowUs);
     }
   }
 
   /** Looks at rows in the order in which they became free, up to 65,536 of them, so that what is kept is what was promised. */
   sweepAll(nowUs: number): void {
-    const most = this.hosts.size + this.others.size;
-    if (most > SWEEP_MOST) {
+    if (this.size > SWEEP_MOST) {
       this.sweep(nowUs, SWEEP_MOST);
       return;
     }
-    const rows = [...this.hosts].sort((a, b) => this.books.lastUs(a[1]) - this.books.lastUs(b[1]));
+    const rows = [...this.hosts].sort((a, b) => this.lastUs(a[1]) - this.lastUs(b[1]));
     // Looking at one may let another one go.
     for (const [name, slot] of rows) if (this.hosts.get(name) === slot) this.look(name, slot, true, nowUs);
     for (const [name, slot] of Array.from(this.others)) this.look(name, slot, false, nowUs);
@@ -240,176 +248,149 @@ export class Keys {
   /** Looks at one row, which may be gone afterwards. */
   look(rowName: string, slot: number, isHost: boolean, nowUs: number): void {
     this.bring(slot, rowName, isHost, nowUs);
-    if (this.slab.hasFlag(slot, HAS_GATE | IS_IDLE)) return;
-    const { rule } = this.profileOf(slot);
-    const untilUs = owesUntil(this.slab.key(slot), rule, nowUs);
-    if (untilUs > nowUs) {
-      this.#firstFreeUs = Math.min(this.#firstFreeUs, untilUs);
-      return;
-    }
-    this.lapseLoose(slot, nowUs);
-    if (isHost) this.#settle(rowName, slot, nowUs);
+    if (this.slab.hasFlag(slot, IS_IDLE)) return;
+    this.options.lapse(slot, nowUs);
+    if (this.slab.hasFlag(slot, HAS_GATE)) return;
+    const untilUs = owesUntil(this.slab.key(slot), this.ruleOf(slot), nowUs);
+    if (untilUs > nowUs) this.#firstFreeUs = Math.min(this.#firstFreeUs, untilUs);
+    else if (isHost) this.#rest(rowName, slot, nowUs);
     else if (this.others.size > OTHERS_KEPT && rowName !== GLOBAL_ROW) {
       this.others.delete(rowName);
-      this.#release(slot);
+      this.slab.release(slot);
     }
   }
 
-  /** Counts starts in flight of a row as lost, once it has not started for `maxHold`. */
-  lapseLoose(slot: number, nowUs: number): void {
-    const count = this.slab.half(slot, FLIGHT);
-    if (count === 0) return;
-    const { maxHoldUs } = this.profileOf(slot);
-    const key = this.slab.key(slot);
-    if (key.words[key.at + LAST_US] + maxHoldUs > nowUs) return;
-    const lastUs = this.books.lastUs(slot);
-    if (lastUs + maxHoldUs > nowUs) return;
-    key.halves[2 * key.at + FLIGHT] = 0;
-    key.needRest().lapsedUntilUs = lastUs;
-    if (this.slab.hasFlag(slot, IS_OTHER)) return;
-    this.books.lapsed(slot, count);
-    this.books.flying -= count;
+  /** Counts starts in flight of a row as lost, once it has not started for `maxHold`; whether there were any. */
+  loseLoose(slot: number, nowUs: number): boolean {
+    if (this.slab.half(slot, FLIGHT) === 0) return false;
+    const lastUs = this.lastUs(slot);
+    if (lastUs + this.ruleOf(slot).maxHoldUs > nowUs) return false;
+    this.lostUntilUs = Math.max(this.lostUntilUs, lastUs);
+    if (this.slab.hasFlag(slot, IS_OTHER)) this.slab.key(slot).halves[2 * this.slab.at + FLIGHT] = 0;
+    else this.books.loseLoose(slot);
+    return true;
   }
 
   #host(key: string, host: HostRule, nowUs: number): number {
     const known = this.hosts.get(key);
     if (known !== undefined) {
-      if (this.slab.hasFlag(known, IS_IDLE)) this.#rouse(known);
+      if (this.slab.hasFlag(known, IS_IDLE)) this.#rouse(key, known);
       this.bring(known, key, true, nowUs);
       return known;
     }
-    if (this.hosts.size >= this.#maxHosts && !this.#foldOldest(nowUs)) this.#sweepForRoom(nowUs);
     const isBound = host.rule.enabled && host.origin !== `hosts.${key}`;
-    if (isBound && this.hosts.size >= this.#maxHosts && !this.#foldOldest(nowUs)) {
-      throw new CapacityError(key, this.hosts.size, (this.#firstFreeUs - nowUs) / 1000);
-    }
+    this.#makeRoom(key, isBound ? this.#maxHosts : Number.POSITIVE_INFINITY, this.hosts, nowUs);
     const slot = this.slab.allocate();
-    this.slab.setProfile(slot, this.#profile(host.rule, key, true));
+    this.slab.setProfile(slot, this.#numberOf(host.rule, key, true));
     this.hosts.set(key, slot);
-    if (this.hosts.size >= this.#crowdedAt) this.#widen();
     return slot;
   }
 
   #other(rowName: string, rule: Rule, nowUs: number): number {
-    const known = this.others.get(rowName);
-    if (known !== undefined) {
-      this.bring(known, rowName, false, nowUs);
-      return known;
-    }
-    if (this.others.size >= this.options.maxKeys) {
-      throw new CapacityError(rowName.replace("\n", " "), this.others.size, (this.#firstFreeUs - nowUs) / 1000);
-    }
+    const known = this.rowOf(rowName, false, nowUs);
+    if (known !== undefined) return known;
+    this.#makeRoom(rowName.replace("\n", " "), this.options.maxKeys, this.others, nowUs);
     const slot = this.slab.allocate();
-    this.slab.setProfile(slot, this.profiles.numberOf(rule, this.era.number, true));
+    this.slab.setProfile(slot, this.#numberOf(rule, rowName, false));
     this.slab.setFlag(slot, IS_OTHER, true);
     this.others.set(rowName, slot);
     return slot;
   }
 
-  #profile(rule: Rule, rowName: string, isHost: boolean): number {
+  /** Sees that one more key fits, or throws `CapacityError`. */
+  #makeRoom(key: string, most: number, table: ReadonlyMap<string, number>, nowUs: number): void {
+    if (table.size < most || (table === this.hosts && this.#foldOldest(nowUs))) return;
+    const isDue = this.#firstFreeUs <= nowUs;
+    if (isDue) this.#firstFreeUs = Number.POSITIVE_INFINITY;
+    if (isDue || this.wasGivenBack) this.sweep(nowUs, isDue ? SWEEP_MOST : SWEEP_FULL);
+    this.wasGivenBack &&= this.size > SWEEP_FULL;
+    if (table.size < most || (table === this.hosts && this.#foldOldest(nowUs))) return;
+    throw new CapacityError(key, table.size, (this.#firstFreeUs - nowUs) / 1000);
+  }
+
+  /** The number of a rule's profile in the era in force. */
+  #numberOf(rule: Rule, rowName: string, isHost: boolean): number {
+    const era = this.era.number;
+    const known = this.#numbers.get(rule);
+    if (known !== undefined && this.profiles[known]?.era === era) return known;
+    const number = this.#freeNumbers.pop() ?? this.profiles.length;
     const isAlone = !isHost || this.policy.hostRule(rowName).scopes === undefined;
-    return this.profiles.numberOf(rule, this.era.number, isAlone);
+    const isBare = rule.windows.length === 0 && rule.quota === undefined && !isFollowed(rule);
+    const isSimple = isAlone && isBare && rule.adaptive === undefined;
+    this.profiles[number] = { rule, era, isSimple, owedMost: rule.burst * rule.ratePerUs };
+    if (rule.adaptive !== undefined) this.hasAdaptive = true;
+    this.#numbers.set(rule, number);
+    return number;
   }
 
-  /** Every row was brought up to the policy that was in force when the pass began. */
-  #passed(): void {
-    while (this.#eras.length > 1 && this.#eras[0].number < this.#passEra) this.#eras.shift();
-    this.profiles.dropBefore(this.#passEra);
-    this.#passEra = this.era.number;
+  /** All rows, again and again; undefined after each pass. */
+  *#walkRows(): Generator<[string, number] | undefined, undefined> {
+    for (;;) {
+      const passEra = this.era.number;
+      yield* this.hosts;
+      yield* this.others;
+      // Every row was brought up to the policy that was in force when the pass began.
+      while (this.#eras[0].number < passEra) this.#eras.shift();
+      this.profiles.forEach((profile, number) => {
+        if (profile === undefined || profile.era >= passEra) return;
+        if (this.#numbers.get(profile.rule) === number) this.#numbers.delete(profile.rule);
+        this.profiles[number] = undefined;
+        this.#freeNumbers.push(number);
+      });
+      yield undefined;
+    }
   }
 
-  #sweepForRoom(nowUs: number): void {
-    const isSmall = this.hosts.size + this.others.size <= SMALL_TABLE;
-    // Debts only grow, but for what permits give back.
-    if (nowUs < this.#firstFreeUs && (isSmall ? !this.wasGivenBack : nowUs < this.#lookAgainUs)) return;
-    this.#lookAgainUs = nowUs + LOOK_AGAIN_US;
-    this.wasGivenBack = false;
-    if (this.#firstFreeUs <= nowUs || isSmall) this.#firstFreeUs = Number.POSITIVE_INFINITY;
-    this.sweep(nowUs, isSmall ? 2 * SMALL_TABLE : SWEEP_MOST);
-  }
-
-  #settle(key: string, slot: number, nowUs: number): void {
+  /** Keeps of a host that owes nothing only its statistics, if it has any and there is room for them. */
+  #rest(key: string, slot: number, nowUs: number): void {
     if (this.options.keepStats === 0 || this.books.isBlank(slot)) {
-      this.#drop(key, slot, this.books.lastUs(slot) !== Number.NEGATIVE_INFINITY);
+      this.#drop(key, slot, this.lastUs(slot) !== Number.NEGATIVE_INFINITY);
       return;
     }
     const row = this.slab.key(slot);
-    windowForget(row);
-    row.noteLog();
     row.words[row.at + OWED] = 0;
-    const { rest } = row;
-    if (rest !== undefined) {
-      const { lapsed, lapsedUntilUs, carried, lastUs, wasReset } = rest;
-      this.slab.dropRest(slot);
-      const isWorthKeeping = lapsed > 0 || carried > 0 || wasReset || lastUs > row.words[row.at + LAST_US];
-      if (isWorthKeeping) Object.assign(row.needRest(), { lapsed, lapsedUntilUs, carried, lastUs, wasReset });
-    }
+    const kept = row.rest?.kept;
+    this.slab.dropRest(slot);
+    if (kept !== undefined) this.slab.key(slot).needRest().kept = kept;
     this.slab.setFlag(slot, IS_IDLE, true);
-    const idle: IdleHost = { place: -1, key, slot };
-    this.#idle.push(idle);
-    this.#idleBySlot.set(slot, idle);
-    if (this.#idleBySlot.size > this.options.keepStats) this.#foldOldest(nowUs);
+    this.#idle.set(key, slot);
+    if (this.#idle.size > this.options.keepStats) this.#foldOldest(nowUs);
   }
 
   /** Lets the host go that has been idle for longest. */
   #foldOldest(nowUs: number): boolean {
-    for (let oldest = this.#idle.first; oldest !== undefined; oldest = this.#idle.first) {
-      const { key, slot } = oldest;
+    while (this.#idle.size > 0) {
+      const next = this.#oldest.next();
+      if (next.done === true) {
+        this.#oldest = this.#idle.entries();
+        continue;
+      }
+      const [key, slot] = next.value;
       // A new policy may make it owe again.
       this.bring(slot, key, true, nowUs);
       if (!this.slab.hasFlag(slot, IS_IDLE)) continue;
-      this.#rouse(slot);
+      this.#rouse(key, slot);
       this.#drop(key, slot, true);
       return true;
     }
     return false;
   }
 
-  #rouse(slot: number): void {
-    const idle = this.#idleBySlot.get(slot);
-    if (idle !== undefined) this.#idle.remove(idle);
-    this.#idleBySlot.delete(slot);
+  #rouse(key: string, slot: number): void {
+    this.#idle.delete(key);
     this.slab.setFlag(slot, IS_IDLE, false);
   }
 
   #drop(key: string, slot: number, isFolded: boolean): void {
     if (isFolded) this.books.fold(slot);
     this.hosts.delete(key);
-    // A quarter full, a Map becomes half as large.
-    if (this.hosts.size < (this.#crowdedAt * 2) / 7 && this.#crowdedAt > FIRST_CROWDED) this.#crowdedAt /= 2;
-    this.#release(slot);
+    this.slab.release(slot);
     this.options.onDrop(key, isFolded);
   }
-
-  #release(slot: number): void {
-    windowForget(this.slab.key(slot));
-    this.slab.release(slot);
-  }
-
-  /**
-   * Lets the table of hosts grow before it is full.
-   *
-   * A full `Map` has two entries to a bucket, so that most look-ups pass another host before their own and wait for memory twice as often. It grows when
-   * the next key finds it full, and cannot be told to: so it is filled with numbers, which are gone again before that key comes. Where memory
-   * counts most (`keepStats: 0`) it is left alone.
-   */
-  #widen(): void {
-    const table: Map<unknown, number> = this.hosts;
-    const room = this.#crowdedAt / 7;
-    for (let filler = 0; filler < room; filler++) table.set(filler, -1);
-    for (let filler = 0; filler < room; filler++) table.delete(filler);
-    this.#crowdedAt *= 2;
-  }
-}
-
-/** A host that owes nothing, in the order in which they became idle. */
-interface IdleHost extends InLine {
-  readonly key: string;
-  readonly slot: number;
 }
 
 /** The rule of a row in a policy; undefined where that has none. */
-function ruleOf(policy: CompiledPolicy, rowName: string, isHost: boolean): Rule | undefined {
+function ruleIn(policy: CompiledPolicy, rowName: string, isHost: boolean): Rule | undefined {
   if (isHost) return policy.hostRule(rowName).rule;
   if (rowName === GLOBAL_ROW) return policy.global;
   const [kind, first, second] = rowName.split("\n");

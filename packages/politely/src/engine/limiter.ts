@@ -1,5 +1,7 @@
-import type { Slowdown } from "../core/key.js";
-import { ONE } from "../core/key.js";
+import { NOBODY, ONE, type Slowdown } from "../core/key.js";
+import { lastUs } from "../core/limits/gap.js";
+import { needHolds } from "../core/limits/holds.js";
+import { inFlight } from "../core/limits/places.js";
 import { CapacityError, ClosedError } from "../errors.js";
 import type { Cause, Explanation, LimiterEvent, Stats, UntimedEvent } from "../observe/types.js";
 import type { CompiledPolicy, HttpRules, PolicyInput } from "../policy/types.js";
@@ -15,22 +17,23 @@ import type {
   ResetWhat,
   Target,
 } from "../types.js";
+import { type Costs, HOST_ONLY, keyName, type Need } from "./arbiter.js";
+import { costOf } from "./cost.js";
 import { Engine, type EngineOptions } from "./engine.js";
 import { checkNames } from "./knownNames.js";
-import type { Waiter } from "./lane.js";
-import { HOST_ONLY, isEnabledBy, keyName, type Need } from "./need.js";
-import { CLOSED, type Outlook, outlookOf } from "./outlook.js";
-import { Quiet } from "./quiet.js";
-import { resetTarget } from "./resetting.js";
-import { sameCounting } from "./sameCounting.js";
+import type { Waiter } from "./lanes.js";
+import { answerOfError, answerOfValue } from "./outcome.js";
+import { type Outlook, outlookOf } from "./outlook.js";
+import { isEnabledBy, sameCounting } from "./policies.js";
 import { allStats, eachStats, hostStats } from "./stats.js";
-import { answerOfError, answerOfValue } from "./taskAnswer.js";
 
 /** Up to this many hosts, one host's statistics are looked up only after a whole sweep, so that what is folded is exact. */
 const SMALL_TABLE = 4096;
 /** When to look again where only those ahead stand in the way. */
 const BEHIND_OTHERS_MS = 100;
+const PRIORITY_MOST = 1_000_000_000;
 
+const CLOSED = "the limiter is closed";
 const CLOSED_CAUSE: Cause = {
   limit: "closed",
   scope: "all",
@@ -67,53 +70,104 @@ export interface Loan {
   end(): boolean;
 }
 
+/** What somebody asks for. */
+interface Asked {
+  readonly need: Need;
+  readonly costs: Costs;
+  readonly nowUs: number;
+}
+
 /** The verbs of a limiter whose state is in this process. */
 export class LocalLimiter implements Limiter {
   readonly #engine: Engine;
-  readonly #quiet: Quiet;
   /** HTTP, which is made around the limiter. Undefined until it is. */
   follower: Follower | undefined = undefined;
 
   constructor(readonly parts: LimiterParts) {
     this.#engine = new Engine(parts);
-    this.#quiet = new Quiet(this.#engine);
+  }
+
+  get #policy(): CompiledPolicy {
+    return this.#engine.keys.policy;
   }
 
   acquire(target: Target, options?: AcquireOptions): Promise<Permit> {
-    const plain = options === undefined ? this.#engine.plain.start(target, true) : null;
+    const plain = options === undefined ? this.#engine.startPlain(target, true) : null;
     // Asked by a field of it, V8 knows what it is when it makes the promise. Else it would have to look for a `then` there, a quarter of the whole call.
     if (plain !== null && plain !== undefined && plain.mark >= 0) return Promise.resolve(plain);
     try {
-      const permit = this.#engine.waiting.enter(target, options);
-      return permit instanceof Promise ? permit : Promise.resolve(permit);
+      return Promise.resolve(this.enter(target, options));
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
+  /** The same as `acquire` without a promise where none is needed: grants at once, or promises to. Throws when it is refused. */
+  enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit> {
+    const { events, options: parts, queue } = this.#engine;
+    try {
+      const { need, costs, nowUs } = this.#request(target, options);
+      const maxWaitUs = options?.maxWait === undefined ? this.#maxWaitUs(need) : parts.readMaxWait(options.maxWait);
+      options?.signal?.throwIfAborted();
+      return queue.enter(need, costs, options, maxWaitUs, nowUs);
+    } finally {
+      events.flush();
+    }
+  }
+
+  /** How long the limits of a request let it wait. */
+  #maxWaitUs({ slots }: Need): number {
+    return slots.reduce(
+      (least, slot) => Math.min(least, this.#engine.keys.ruleOf(slot).maxWaitUs),
+      Number.POSITIVE_INFINITY,
+    );
+  }
+
   tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Permit | undefined {
-    const plain = options === undefined ? this.#engine.plain.start(target, false) : null;
-    return plain === null ? this.#engine.waiting.tryNow(target, options) : plain;
+    const plain = options === undefined ? this.#engine.startPlain(target, false) : null;
+    if (plain !== null) return plain;
+    const { events, queue } = this.#engine;
+    try {
+      const { need, costs, nowUs } = this.#request(target, options);
+      const permit = queue.start(need, costs, nowUs);
+      if (permit === undefined) queue.refused(need, costs, "POLITELY_BUSY", nowUs);
+      return permit;
+    } finally {
+      events.flush();
+    }
+  }
+
+  /** What a request needs and costs. A host for which there is no room is counted as refused in the row of all others. */
+  #request(target: Target, options: AcquireOptions | undefined): Asked {
+    const { books, events, isClosed, keys } = this.#engine;
+    if (isClosed) throw new ClosedError(this.keyOf(target));
+    checkOptions(options);
+    const nowUs = this.#engine.nowUs();
+    try {
+      const need = this.#engine.need(target, nowUs);
+      return { need, costs: costOf(need, options?.cost, (slot) => keys.ruleOf(slot)), nowUs };
+    } catch (error) {
+      if (error instanceof CapacityError) {
+        const { key, code, waitMs, message: reason } = error;
+        books.count(undefined, "refused");
+        events.emit(() => ({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason }));
+      }
+      throw error;
+    }
   }
 
   check(target: Target): Decision {
     try {
-      return this.#decide(target);
+      const { waitMs, outlook, isEstimate } = this.#judge(target);
+      if (waitMs === 0) return { proceed: true, waitMs: 0 };
+      const whole = Math.ceil(waitMs) + (this.parts.clock.earlyMs ?? 0);
+      return estimate({ proceed: false, waitMs: whole, reason: outlook?.reason ?? CLOSED }, isEstimate);
     } catch (error) {
       if (!(error instanceof CapacityError)) throw error;
-      const decision = { proceed: false, waitMs: Math.ceil(error.waitMs), reason: error.message };
-      return error.waitMs < Number.POSITIVE_INFINITY
-        ? decision
-        : { ...decision, waitMs: BEHIND_OTHERS_MS, isEstimate: true };
+      const isEstimate = error.waitMs === Number.POSITIVE_INFINITY;
+      const waitMs = isEstimate ? BEHIND_OTHERS_MS : Math.ceil(error.waitMs);
+      return estimate({ proceed: false, waitMs, reason: error.message }, isEstimate);
     }
-  }
-
-  #decide(target: Target): Decision {
-    const { waitMs, outlook, isEstimate } = this.#judge(target);
-    if (waitMs === 0) return { proceed: true, waitMs: 0 };
-    const whole = Math.ceil(waitMs) + (this.parts.clock.earlyMs ?? 0);
-    const decision = { proceed: false, waitMs: whole, reason: outlook?.reason ?? CLOSED };
-    return isEstimate ? { ...decision, isEstimate } : decision;
   }
 
   explain(target: Target): Explanation {
@@ -121,24 +175,21 @@ export class LocalLimiter implements Limiter {
     const { key, host, name } = need;
     const ahead = this.#engine.queue.lanes.get(name)?.size ?? 0;
     const causes = outlook?.causes ?? (waitMs === 0 ? [] : [CLOSED_CAUSE]);
-    const explanation = { key, proceed: waitMs === 0, waitMs, ahead, origin: host.origin, causes };
-    return isEstimate ? { ...explanation, isEstimate } : explanation;
+    return estimate({ key, proceed: waitMs === 0, waitMs, ahead, origin: host.origin, causes }, isEstimate);
   }
 
   /** How long a request would wait now: 0 only if it would not. */
-  #judge(target: Target): { need: Need; waitMs: number; outlook?: Outlook; isEstimate?: true } {
-    const engine = this.#engine;
-    const nowUs = engine.nowUs();
-    const need = engine.need(target, nowUs);
-    if (engine.isClosed) return { need, waitMs: CLOSED_CAUSE.waitMs };
-    if (engine.queue.isFirst(need, ONE, nowUs) && engine.arbiter.stopOf(need, ONE, nowUs) === undefined) {
-      return { need, waitMs: 0 };
+  #judge(target: Target): { need: Need; waitMs: number; outlook?: Outlook; isEstimate: boolean } {
+    const { arbiter, isClosed, queue } = this.#engine;
+    const nowUs = this.#engine.nowUs();
+    const need = this.#engine.need(target, nowUs);
+    if (isClosed) return { need, waitMs: CLOSED_CAUSE.waitMs, isEstimate: false };
+    if (queue.isFirst(need, ONE, nowUs) && arbiter.look(need, ONE, nowUs, NOBODY) === undefined) {
+      return { need, waitMs: 0, isEstimate: false };
     }
-    const outlook = outlookOf(engine, need, ONE, 0, nowUs);
-    if (outlook.lookUs > nowUs) {
-      const waitMs = (outlook.lookUs - nowUs) / 1000;
-      return outlook.isEstimate ? { need, waitMs, outlook, isEstimate: true } : { need, waitMs, outlook };
-    }
+    const outlook = outlookOf(queue, need, ONE, 0, nowUs);
+    const { lookUs, isEstimate } = outlook;
+    if (lookUs > nowUs) return { need, waitMs: (lookUs - nowUs) / 1000, outlook, isEstimate };
     return { need, waitMs: BEHIND_OTHERS_MS, outlook, isEstimate: true };
   }
 
@@ -148,7 +199,7 @@ export class LocalLimiter implements Limiter {
 
   async run<T>(target: Target, task: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
     if (typeof task !== "function") throw new TypeError(`task must be a function; got ${String(task)}.`);
-    const plain = options === undefined ? this.#engine.plain.start(target, true) : null;
+    const plain = options === undefined ? this.#engine.startPlain(target, true) : null;
     const granted = plain ?? this.enter(target, options);
     const permit = granted instanceof Promise ? await granted : granted;
     const loan = this.follower?.lend(target, permit);
@@ -182,63 +233,57 @@ export class LocalLimiter implements Limiter {
   readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> =>
     this.parts.fetch(input, init);
 
-  /** The same as `acquire` without a promise where none is needed: grants at once, or promises to. Throws when it is refused. */
-  enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit> {
-    return this.#engine.waiting.enter(target, options);
-  }
-
   /** How HTTP requests are made by the policy now in force. */
   http(): HttpRules {
-    return this.#engine.keys.policy.http;
+    return this.#policy.http;
   }
 
   contactWantedBy(key: string): string | undefined {
-    return this.#engine.keys.policy.contactWantedBy(key);
+    return this.#policy.contactWantedBy(key);
   }
 
   keyOf(target: Target): string {
-    return this.#engine.keys.policy.resolve(target).key;
+    return this.#policy.resolve(target).key;
   }
 
   isEnabled(target: Target): boolean {
-    return isEnabledBy(this.#engine.keys.policy, target);
+    return isEnabledBy(this.#policy, target);
   }
 
   /** Sets what robots.txt asks of a target's host. */
   slowByRobots(target: Target, slowdown: Slowdown | undefined): void {
-    const engine = this.#engine;
-    const [slot] = engine.need(target, engine.nowUs()).slots;
-    const known = engine.slab.key(slot).rest?.robots;
+    const { queue, slab } = this.#engine;
+    const [slot] = this.#engine.need(target, this.#engine.nowUs()).slots;
+    const known = slab.key(slot).rest?.holds?.robots;
     // Asked with every request, and mostly the same.
     if (known?.gapUs === slowdown?.gapUs && known?.holdUntilUs === slowdown?.holdUntilUs) return;
-    engine.slab.key(slot).needRest().robots = slowdown;
-    engine.waiting.judgeDeadlines(slot);
-    engine.queue.touch(slot);
-    engine.queue.run();
+    needHolds(slab.key(slot)).robots = slowdown;
+    queue.judgeDeadlines(slot);
+    queue.touch(slot);
+    queue.run();
   }
 
   tell(event: UntimedEvent): void {
-    this.#engine.emit(() => ({ ...event, atMs: this.#engine.nowUs() / 1000 }));
+    this.#engine.events.emit(() => ({ ...event, atMs: this.#engine.nowUs() / 1000 }));
+    this.#engine.events.flush();
   }
 
   stats(target: Target): Stats | undefined;
   stats(): Stats[];
   stats(target?: Target): Stats | Stats[] | undefined {
-    const engine = this.#engine;
-    const nowUs = engine.nowUs();
-    if (target === undefined) {
-      const rows = allStats(engine, nowUs);
-      engine.flush();
-      return rows;
+    const { events, keys, slab } = this.#engine;
+    const nowUs = this.#engine.nowUs();
+    try {
+      if (target === undefined) return allStats(this.#engine, nowUs);
+      const key = this.keyOf(target);
+      if (keys.hosts.size > this.parts.keepStats && keys.hosts.size <= SMALL_TABLE) keys.sweepAll(nowUs);
+      const slot = keys.hosts.get(key);
+      if (slot === undefined || this.parts.keepStats === 0) return undefined;
+      const stats = hostStats(this.#engine, key, slot, nowUs);
+      return stats.asked === 0 && slab.rests.get(slot)?.kept === undefined ? undefined : stats;
+    } finally {
+      events.flush();
     }
-    const { keys } = engine;
-    const { key } = keys.policy.resolve(target);
-    if (keys.hosts.size > this.parts.keepStats && keys.hosts.size <= SMALL_TABLE) keys.sweepAll(nowUs);
-    const slot = keys.hosts.get(key);
-    if (slot === undefined || this.parts.keepStats === 0) return undefined;
-    const stats = hostStats(engine, key, slot, nowUs);
-    engine.flush();
-    return stats.asked === 0 && engine.slab.rests.get(slot)?.wasReset !== true ? undefined : stats;
   }
 
   eachStats(): IterableIterator<Stats> {
@@ -247,126 +292,155 @@ export class LocalLimiter implements Limiter {
 
   /** The statistics of a host, zeros when it was never seen. */
   statsNow(target: Target): Stats {
-    const engine = this.#engine;
-    const nowUs = engine.nowUs();
-    const { key, slots } = engine.need(target, nowUs);
-    const stats = hostStats(engine, key, slots[0], nowUs);
-    engine.flush();
+    const nowUs = this.#engine.nowUs();
+    const { key, slots } = this.#engine.need(target, nowUs);
+    const stats = hostStats(this.#engine, key, slots[0], nowUs);
+    this.#engine.events.flush();
     return stats;
   }
 
   elapsedMs(target: Target): number {
-    const { keys, slab, nowUs } = this.#withRow(target);
-    if (keys === undefined) return Number.POSITIVE_INFINITY;
-    return (nowUs - slab.words[slab.at]) / 1000;
-  }
-
-  #withRow(target: Target): { keys: Engine["keys"] | undefined; slab: Engine["slab"]; nowUs: number } {
     const { keys, slab } = this.#engine;
     const nowUs = this.#engine.nowUs();
-    const slot = keys.rowOf(keys.policy.resolve(target).key, true, nowUs);
-    if (slot !== undefined) slab.key(slot);
-    return { keys: slot === undefined ? undefined : keys, slab, nowUs };
+    const slot = keys.rowOf(this.keyOf(target), true, nowUs);
+    return slot === undefined ? Number.POSITIVE_INFINITY : (nowUs - lastUs(slab.key(slot))) / 1000;
   }
 
   /** Holds what the target names: its intent and scopes if it has any, else its host; without a target everything. */
   pause(target?: Target, duration?: Duration): void {
-    const engine = this.#engine;
-    const nowUs = engine.nowUs();
     checkPaused(target);
-    const untilUs = duration === undefined ? Number.POSITIVE_INFINITY : nowUs + this.parts.readPause(duration);
-    const need = target === undefined ? undefined : engine.need(target, nowUs);
-    engine.events.tellFirst(
-      () => namesOf(need).map((key) => ({ type: "pause", key, atMs: nowUs / 1000, untilMs: untilUs / 1000 })),
-      () => {
-        if (need === undefined) {
-          engine.queue.pausedUntilUs = untilUs;
-          engine.refresh();
-        }
-        const named = need === undefined ? [] : namedParts(need).map((index) => need.slots[index]);
-        for (const slot of named) {
-          engine.slab.key(slot).needRest().pausedUntilUs = untilUs;
-          engine.queue.touch(slot);
-        }
-        const judged =
-          need === undefined ? Array.from(engine.queue.lanes.values(), (lane) => lane.need.slots[0]) : named;
-        for (const slot of judged) engine.waiting.judgeDeadlines(slot);
-      },
-    );
-    engine.queue.run();
+    const untilUs =
+      duration === undefined ? Number.POSITIVE_INFINITY : this.#engine.nowUs() + this.parts.readPause(duration);
+    this.#hold(target, untilUs, (key, atMs) => ({ type: "pause", key, atMs, untilMs: untilUs / 1000 }));
   }
 
   resume(target?: Target): void {
-    const engine = this.#engine;
-    const nowUs = engine.nowUs();
-    const need = target === undefined ? undefined : engine.need(target, nowUs);
+    this.#hold(target, undefined, (key, atMs) => ({ type: "resume", key, atMs }));
+  }
+
+  #hold(
+    target: Target | undefined,
+    untilUs: number | undefined,
+    eventOf: (key: string, atMs: number) => LimiterEvent,
+  ): void {
+    const { events, queue, slab } = this.#engine;
+    const nowUs = this.#engine.nowUs();
+    const need = target === undefined ? undefined : this.#engine.need(target, nowUs);
+    const named = need === undefined ? [] : namedParts(need);
+    if (need === undefined) events.emit(() => eventOf("*", nowUs / 1000));
+    else for (const index of named) events.emit(() => eventOf(keyName(need, index), nowUs / 1000));
+    let slots = named.map((index) => need?.slots[index] ?? -1);
     if (need === undefined) {
-      engine.queue.pausedUntilUs = Number.NEGATIVE_INFINITY;
-      engine.refresh();
+      queue.pausedUntilUs = untilUs ?? Number.NEGATIVE_INFINITY;
+      this.#engine.refresh();
+      if (untilUs === undefined) slots = [...slab.rests.keys()];
     }
-    const slots = need === undefined ? engine.slab.rests.keys() : namedParts(need).map((index) => need.slots[index]);
     for (const slot of slots) {
-      const { rest } = engine.slab.key(slot);
-      if (rest === undefined || rest.pausedUntilUs === Number.NEGATIVE_INFINITY) continue;
-      rest.pausedUntilUs = Number.NEGATIVE_INFINITY;
-      engine.queue.touch(slot);
+      const key = slab.key(slot);
+      if (untilUs === undefined && key.rest?.holds?.pausedUntilUs === undefined) continue;
+      needHolds(key).pausedUntilUs = untilUs;
+      queue.touch(slot);
     }
-    for (const key of namesOf(need)) engine.events.emit({ type: "resume", key, atMs: nowUs / 1000 });
-    engine.queue.run();
+    if (untilUs !== undefined) {
+      const judged = need === undefined ? Array.from(queue.lanes.values(), (lane) => lane.need.slots[0]) : slots;
+      for (const slot of judged) queue.judgeDeadlines(slot);
+    } else this.#engine.keys.wasGivenBack = true;
+    queue.run();
   }
 
   /** Of a target these are all who asked for its host; where it names an intent or scopes, those who named the same, whatever the policy makes of it. */
   cancelWaiting(target?: Target, reason?: unknown): number {
-    const engine = this.#engine;
+    const { keys, queue } = this.#engine;
     const why = reason ?? new DOMException("The wait was cancelled.", "AbortError");
     if (target === undefined) {
-      return engine.waiting.cancelAll(
-        [...engine.queue.lanes.values()],
+      return queue.cancelAll(
+        queue.lanes.values(),
         () => true,
         () => why,
       );
     }
-    const { key, intent, scopes } = engine.keys.policy.resolve(target);
-    const isMeant = (waiter: Waiter): boolean => {
+    const { key, intent, scopes } = this.#policy.resolve(target);
+    const isMeant = ({ target: named }: Waiter): boolean => {
       if (intent === undefined && scopes.length === 0) return true;
-      const named = waiter.target;
       // No list names a scope twice.
       const isSame = named.scopes.length === scopes.length && scopes.every((scope) => named.scopes.includes(scope));
       return named.intent === intent && isSame;
     };
-    const slot = engine.keys.hosts.get(key);
-    const lanes = slot === undefined ? [] : (engine.queue.gateAt(slot)?.lanes ?? []);
-    return engine.waiting.cancelAll(lanes, isMeant, () => why);
+    const gate = queue.gateAt(keys.hosts.get(key) ?? -1);
+    return queue.cancelAll(gate?.lanes ?? [], isMeant, () => why);
   }
 
   async idle(target?: Target): Promise<void> {
     const key = target === undefined ? undefined : this.keyOf(target);
-    return this.#quiet.whenIdle(key, () => this.follower?.resting(key));
+    for (;;) {
+      await this.#engine.whenQuiet(() => this.#isQuiet(key));
+      const nextEnd = this.follower?.resting(key);
+      if (nextEnd !== undefined) await nextEnd;
+      // A redirect's next hop may have come since.
+      else if (this.#isQuiet(key)) return;
+    }
+  }
+
+  #isQuiet(key: string | undefined): boolean {
+    const { books, keys, queue, slab } = this.#engine;
+    if (key === undefined) return queue.waiting === 0 && books.flying === 0;
+    const nowUs = this.#engine.nowUs();
+    const slot = keys.rowOf(key, true, nowUs);
+    if (slot === undefined) return true;
+    return (queue.gateAt(slot)?.waiting ?? 0) === 0 && inFlight(slab.key(slot), keys.ruleOf(slot), nowUs) === 0;
   }
 
   configure(policy: PolicyInput): void {
     if (typeof policy !== "object" || policy === null)
       throw new TypeError(`configure needs a policy; got ${String(policy)}.`);
     const compiled = this.parts.compile(policy);
-    const engine = this.#engine;
-    sameCounting(engine.keys.policy, compiled, engine.keys.hosts);
-    const nowUs = engine.nowUs();
-    const told = { type: "configure", key: "*", atMs: nowUs / 1000, summary: this.parts.summarise(compiled) } as const;
-    engine.events.tellFirst(
-      () => [told],
-      () => {
-        engine.keys.configure(compiled, nowUs);
-        engine.refresh();
-        engine.waiting.requeue(nowUs);
-        this.follower?.configured();
-      },
-    );
+    const { events, keys } = this.#engine;
+    sameCounting(keys.policy, compiled, keys.hosts);
+    const nowUs = this.#engine.nowUs();
+    const summary = this.parts.summarise(compiled);
+    events.emit(() => ({ type: "configure", key: "*", atMs: nowUs / 1000, summary }));
+    this.#begin(compiled, undefined, nowUs);
+    this.follower?.configured();
     this.announce();
   }
 
   reset(target?: Target, what: ResetWhat = "pacing"): void {
-    resetTarget(this.#engine, target, what);
-    this.#engine.queue.run();
+    if (what !== "pacing" && what !== "stats" && what !== "all") {
+      throw new RangeError(`reset takes "pacing", "stats" or "all"; got ${String(what)}.`);
+    }
+    if (target === "pacing" || target === "stats" || target === "all") {
+      throw new TypeError(`reset("${target}") names a host. To reset every host, write reset(undefined, "${target}").`);
+    }
+    const { books, keys, queue } = this.#engine;
+    const nowUs = this.#engine.nowUs();
+    if (target === undefined) this.#begin(keys.policy, what, nowUs);
+    else {
+      const { slots, scopeNames } = this.#engine.need(target, nowUs);
+      slots.forEach((slot, index) => {
+        // What is over everything is not the target's own.
+        if (scopeNames[index] === "global") return;
+        keys.forgetRow(slot, keys.ruleOf(slot), index === 0, what, nowUs);
+        queue.touch(slot);
+      });
+    }
+    // Without statistics per host all counts are in the folded ones, and permits in flight at any host stay there.
+    const { keepStats } = this.parts;
+    if (what !== "pacing" && (target === undefined || keepStats === 0))
+      books.clearFolded(keepStats === 0 ? books.flying : 0);
+    queue.run();
+  }
+
+  /** Puts a policy in force, or resets every key, and lets everybody who waits wait under it. */
+  #begin(policy: CompiledPolicy, forget: ResetWhat | undefined, nowUs: number): void {
+    const { keys, queue } = this.#engine;
+    keys.begin(policy, forget, nowUs);
+    this.#engine.refresh();
+    queue.requeue(({ target, terms }) => {
+      const need = keys.need(target, nowUs, true);
+      const costs = costOf(need, terms?.cost, (slot) => keys.ruleOf(slot));
+      return { need, costs, maxWaitUs: this.#maxWaitUs(need) };
+    }, nowUs);
+    this.#engine.setAlarm();
   }
 
   subscribe(listener: (event: LimiterEvent) => void): () => void {
@@ -376,28 +450,43 @@ export class LocalLimiter implements Limiter {
 
   close(options?: { readonly drain?: boolean }): Promise<void> {
     if (options !== undefined) checkNames(options, ["drain"], "options");
-    const engine = this.#engine;
-    engine.isClosed = true;
-    engine.refresh();
+    const { queue } = this.#engine;
+    this.#engine.isClosed = true;
+    this.#engine.refresh();
     if (options?.drain !== true) {
-      const lanes = [...engine.queue.lanes.values()];
-      engine.waiting.cancelAll(
-        lanes,
+      queue.cancelAll(
+        queue.lanes.values(),
         () => true,
         ({ need }) => new ClosedError(need.key),
       );
     }
     this.follower?.closed();
-    this.#quiet.close();
-    return this.#quiet.whenNobodyWaits();
+    this.#engine.setAlarm();
+    return this.#engine.whenQuiet(() => queue.waiting === 0);
   }
 
   /** Emits what a person should know about the policy. */
   announce(): void {
-    const { events, keys } = this.#engine;
-    const atMs = this.#engine.nowUs() / 1000;
-    for (const { path, message } of keys.policy.warnings) events.emit({ type: "warn", key: path, atMs, message });
+    for (const { path, message } of this.#policy.warnings) this.tell({ type: "warn", key: path, message });
   }
+}
+
+function estimate<Found extends object>(found: Found, isEstimate: boolean): Found & { isEstimate?: true } {
+  return isEstimate ? { ...found, isEstimate: true } : found;
+}
+
+/** Refuses options that make no sense: `TypeError` for a wrong type or name, `RangeError` for a wrong value. */
+function checkOptions(options: AcquireOptions | undefined): void {
+  if (options === undefined) return;
+  checkNames(options, ["signal", "maxWait", "priority", "cost"], "options");
+  const { priority = 0, signal } = options;
+  if (typeof priority !== "number") throw new TypeError(`priority must be a number; got ${String(priority)}.`);
+  if (!(Math.abs(priority) <= PRIORITY_MOST)) {
+    throw new RangeError(`priority must be a number from -${PRIORITY_MOST} to ${PRIORITY_MOST}; got ${priority}.`);
+  }
+  // Null, too, which a program without types may give.
+  if (signal === undefined || typeof signal?.addEventListener === "function") return;
+  throw new TypeError(`signal must be an AbortSignal, or left out; got ${signal === null ? "null" : typeof signal}.`);
 }
 
 /** Refuses a length of time where a host is meant. */
@@ -414,8 +503,4 @@ function namedParts({ scopeNames, target }: Need): readonly number[] {
   const isNamed = (name: string): boolean => name === "intent" || target.scopes.includes(name);
   const named = scopeNames.flatMap((name, index) => (isNamed(name) ? [index] : []));
   return named.length > 0 ? named : [0];
-}
-
-function namesOf(need: Need | undefined): string[] {
-  return need === undefined ? ["*"] : namedParts(need).map((index) => keyName(need, index));
 }

@@ -1,135 +1,136 @@
-import { isBadAnswer } from "../core/answer.js";
+import { Adaptive, learn } from "../core/adaptive.js";
+import { type Heard, isBadAnswer } from "../core/answer.js";
 import { binding, end, giveBack, lapse, readyAt, record, take, unitsSince } from "../core/decide.js";
-import { type Ahead, type Cost, NOBODY, NOTHING, ONE, type Place, ROW, type Taken } from "../core/key.js";
+import { headroomAfter } from "../core/headroom.js";
+import { afterBadAnswer, afterSuccess } from "../core/incident.js";
+import { type Ahead, type Cost, NOTHING, ONE, type Place, ROW, type Tell } from "../core/key.js";
+import { needHolds } from "../core/limits/holds.js";
+import { lapsesAtUs } from "../core/limits/places.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
-import type { Arbiter, Found, Stop } from "./arbiter.js";
+import { type Arbiter, type Costs, costAt, HOST_ONLY, type Need, type Stop, type TellAt } from "./arbiter.js";
+import { readCost } from "./cost.js";
 import type { Engine } from "./engine.js";
 import { toUs } from "./instant.js";
 import { checkNames } from "./knownNames.js";
-import { type Costs, costAt, HOST_ONLY, type Need, readCost } from "./need.js";
 import { type Answer, isReported, type Reported, readOutcome, reportedOf } from "./outcome.js";
 import { HeldPermit, type Part, type PermitOwner } from "./permit.js";
 import { HAS_GATE, HAS_REST, PROFILE_MASK } from "./slab.js";
 
-const { FLIGHT, PROFILE } = ROW;
+const { FLIGHT, LAST_US, PROFILE } = ROW;
 
 /** Decides over the rows of this process: who may start, what a start takes, and what becomes of it when its permit comes back. */
 export class LocalArbiter implements Arbiter, PermitOwner {
-  readonly #stop: Stop = { index: 0, atUs: 0, slackUs: 0, limit: undefined };
+  readonly #stop: { -readonly [Field in keyof Stop]: Stop[Field] } = {
+    index: 0,
+    atUs: 0,
+    slackUs: 0,
+    limit: undefined,
+  };
   /** What was last said about a permit before its release. */
   readonly #reported = new WeakMap<HeldPermit, Reported>();
 
   constructor(readonly engine: Engine) {}
 
-  stopOf({ slots }: Need, costs: Costs, nowUs: number): Readonly<Stop> | undefined {
+  look({ slots }: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined {
     const { keys, slab } = this.engine;
     const stop = this.#stop;
     stop.atUs = nowUs;
     for (let index = 0; index < slots.length; index++) {
-      const { rule } = keys.profileOf(slots[index]);
-      this.lapse(slots[index], nowUs);
+      const slot = slots[index];
+      this.lapse(slot, nowUs);
+      const rule = keys.ruleOf(slot);
       const cost = costAt(costs, index);
-      const readyUs = readyAt(slab.key(slots[index]), rule, cost, nowUs);
+      const tellHere = tell && ((...told: Parameters<Tell>) => tell(index, ...told));
+      const readyUs = readyAt(slab.key(slot), rule, cost, nowUs, ahead, tellHere);
       if (readyUs <= stop.atUs) continue;
-      const { limit } = binding;
       stop.index = index;
       stop.atUs = readyUs;
-      stop.limit = limit;
-      stop.slackUs = limit === "rate" ? ((rule.burst - cost.rate) * rule.ratePerUs) / rule.rateCount : 0;
+      stop.limit = binding.limit;
+      stop.slackUs = binding.limit === "rate" ? ((rule.burst - cost.rate) * rule.ratePerUs) / rule.rateCount : 0;
     }
     return stop.atUs > nowUs ? stop : undefined;
   }
 
-  readyAt(slot: number, cost: Cost, nowUs: number, ahead: Ahead = NOBODY): number {
+  readyAt(slot: number, cost: Cost, nowUs: number, ahead: Ahead): number {
     this.lapse(slot, nowUs);
-    return readyAt(this.engine.slab.key(slot), this.engine.keys.profileOf(slot).rule, cost, nowUs, ahead);
+    return readyAt(this.engine.slab.key(slot), this.engine.keys.ruleOf(slot), cost, nowUs, ahead);
   }
 
-  look({ slots }: Need, costs: Costs, nowUs: number, ahead: Ahead): Found[] {
-    const { keys, slab } = this.engine;
-    const found: Found[] = [];
-    slots.forEach((slot, index) => {
-      this.lapse(slot, nowUs);
-      readyAt(slab.key(slot), keys.profileOf(slot).rule, costAt(costs, index), nowUs, ahead, (obstacle) => {
-        found.push({ ...obstacle, index });
-      });
-    });
-    return found;
-  }
-
-  take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit | Readonly<Stop> {
-    const stop = this.stopOf(need, costs, nowUs);
-    if (stop !== undefined) return stop;
-    const { engine } = this;
-    const { books, events, keys, learning } = engine;
+  take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit {
+    const { books, events, keys, slab } = this.engine;
     const { slots, key } = need;
-    const permit = this.#permit(need, costs, nowUs, nowUs - askedUs);
-    books.granted(slots[0], nowUs, nowUs - askedUs);
+    const waitedUs = nowUs - askedUs;
+    const permit = this.#permit(need, costs, nowUs, waitedUs);
+    books.granted(slots[0], nowUs, waitedUs);
     books.flying += 1;
-    for (const slot of slots) {
-      if (engine.slab.hasFlag(slot, HAS_REST)) learning.started(slot, key, permit);
-      if (engine.slab.hasFlag(slot, HAS_GATE)) engine.queue.started(slot);
-    }
-    if (events.hasListeners) {
-      events.emit({ type: "grant", key, atMs: nowUs / 1000, waitedMs: (nowUs - askedUs) / 1000 });
-    }
+    for (const slot of slots) if (slab.hasFlag(slot, HAS_REST)) this.#started(slot, key, permit);
+    events.emit(() => ({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 }));
     keys.granted(nowUs);
     return permit;
   }
 
   #permit({ slots, key, rowNames, scopeNames }: Need, costs: Costs, nowUs: number, waitedUs: number): HeldPermit {
-    const first = this.#taken(slots[0], costAt(costs, 0), nowUs);
-    const sinceUs = first.previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - first.previousUs;
+    const first = this.#part(slots[0], rowNames[0], costAt(costs, 0), nowUs);
+    const { previousUs, unitsAfter } = first;
+    const sinceUs = previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - previousUs;
     if (slots.length === 1 && costs === ONE && first.place === undefined && first.period < 0) {
-      return new HeldPermit(this, key, slots[0], nowUs, first.unitsAfter, sinceUs, waitedUs);
+      return new HeldPermit(this, key, slots[0], nowUs, unitsAfter, sinceUs, waitedUs);
     }
-    const parts: Part[] = [Object.assign(first, { slot: slots[0], rowName: rowNames[0] })];
+    const parts = [first];
     for (let index = 1; index < slots.length; index++) {
-      const taken = this.#taken(slots[index], costAt(costs, index), nowUs);
-      parts.push(Object.assign(taken, { slot: slots[index], rowName: rowNames[index] }));
+      parts.push(this.#part(slots[index], rowNames[index], costAt(costs, index), nowUs));
     }
     const permit = new HeldPermit(this, key, slots[0], nowUs, { parts, scopeNames }, sinceUs, waitedUs);
     for (const { place } of parts) if (place !== undefined) place.permit = permit;
     return permit;
   }
 
-  #taken(slot: number, cost: Cost, nowUs: number): Taken {
-    const key = this.engine.slab.key(slot);
-    const taken = take(key, this.engine.keys.profileOf(slot).rule, cost, nowUs);
-    key.noteLog();
-    return taken;
+  #part(slot: number, rowName: string, cost: Cost, nowUs: number): Part {
+    const { previousUs, unitsAfter, place, period } = take(
+      this.engine.slab.key(slot),
+      this.engine.keys.ruleOf(slot),
+      cost,
+      nowUs,
+    );
+    return { slot, rowName, startedUs: nowUs, previousUs, unitsAfter, cost, place, period };
+  }
+
+  /** A start was made at a key that may remember an incident: it is the probe, or proof that nobody waits for one any more. */
+  #started(slot: number, key: string, permit: HeldPermit): void {
+    const holds = this.engine.slab.key(slot).rest?.holds;
+    const incident = holds?.incident;
+    if (holds === undefined || incident === undefined || incident.probe === "done") return;
+    const isProbe = incident.probe === "due";
+    holds.probe = isProbe ? permit : undefined;
+    holds.incident = { ...incident, probe: isProbe ? "out" : "done", probeAtUs: permit.startedUs };
+    if (isProbe) this.engine.events.emit(() => ({ type: "probe", key, atMs: permit.startedAtMs }));
   }
 
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
-    const { engine } = this;
+    const { books, events, keys, queue, slab } = this.engine;
     if (outcome === undefined) throw new TypeError("record needs an outcome: how the request ended.");
     const answer = this.#read(outcome);
-    const nowUs = engine.nowUs();
+    const nowUs = this.engine.nowUs();
     if (options !== undefined) checkNames(options, ["startedAtMs"], "options");
     const startedUs = readStarted(options?.startedAtMs, nowUs);
-    const need = engine.need(target, nowUs);
-    const heldAt = this.#partOfScope(need.scopeNames, need.key, answer.scope);
+    const need = this.engine.need(target, nowUs);
+    const heldAt = this.#partOfScope(need, answer.scope);
     if (answer.kind === "unused") return;
     const { key, slots, scopeNames } = need;
     for (const slot of slots) {
       // Those held too long come first: they are answered by then.
       this.lapse(slot, nowUs);
-      const row = engine.slab.key(slot);
-      record(row, engine.keys.profileOf(slot).rule, ONE, startedUs, nowUs);
-      row.noteLog();
+      record(slab.key(slot), keys.ruleOf(slot), ONE, startedUs, nowUs);
     }
-    engine.books.granted(slots[0], startedUs, 0);
-    if (answer.kind === "rate_limited") engine.books.count(slots[0], "throttled");
-    engine.events.tellFirst(
-      () => [{ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true }],
-      () =>
-        slots.forEach((slot, index) => {
-          const at = { slot, key, scopeName: scopeNames[index], startedUs, nowUs, permit: undefined, laterUnits: 0 };
-          engine.learning.hear(answer, at, index === heldAt);
-          engine.queue.touch(slot);
-        }),
-    );
-    engine.queue.run();
+    books.granted(slots[0], startedUs, 0);
+    if (answer.kind === "rate_limited") books.count(slots[0], "throttled");
+    events.emit(() => ({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true }));
+    slots.forEach((slot, index) => {
+      const at = { slot, key, scopeName: scopeNames[index], startedUs, nowUs, permit: undefined, laterUnits: 0 };
+      this.#hearAt(answer, at, index === heldAt);
+      queue.touch(slot);
+    });
+    queue.run();
   }
 
   reportAnswer(permit: HeldPermit, outcome: Outcome): void {
@@ -137,136 +138,189 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const answer = this.#read(outcome);
     if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
     if (outcome === undefined) throw new TypeError("report needs an outcome: how the request was answered.");
+    const heldAt = this.#partOfScope(permit, answer.scope);
     if (isReported(this.#reported.get(permit), answer, outcome)) return;
-    const heldAt = this.#partOfScope(permit.scopeNames, permit.key, answer.scope);
     this.#hear(answer, permit, heldAt, this.engine.nowUs());
     this.#reported.set(permit, reportedOf(answer, outcome));
-    for (const { slot } of permit.parts) this.engine.queue.touch(slot);
-    this.engine.queue.run();
+    this.#touch(permit);
   }
 
   releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void {
     if (permit.isReleased) return;
     if (options === undefined && this.#releasePlain(permit, outcome)) return;
-    const { engine } = this;
+    const { books, events, keys } = this.engine;
     const answer = this.#read(outcome);
-    const { parts, scopeNames, key } = permit;
+    const { parts, scopeNames, key, startedAtMs } = permit;
     if (options !== undefined) checkNames(options, ["cost"], "options");
     const costs = options?.cost === undefined ? undefined : readCost(scopeNames, options.cost, 0);
-    const heldAt = this.#partOfScope(scopeNames, key, answer.scope);
+    const heldAt = this.#partOfScope(permit, answer.scope);
     permit.mark = ~permit.mark;
-    engine.keys.wasGivenBack = true;
-    const nowUs = engine.nowUs();
+    keys.wasGivenBack = true;
+    const nowUs = this.engine.nowUs();
     parts.forEach((part, index) => {
-      const slot = this.#slotOf(part, index, nowUs);
-      if (slot !== undefined) this.lapse(slot, nowUs);
-      if (slot === undefined || !this.#isOpen(part, slot)) return;
-      this.#settle(part, slot, answer, costs && costAt(costs, index), nowUs);
-      if (index === 0) engine.books.flying -= 1;
+      if (!this.#isOpen(part, index, nowUs)) return;
+      this.#settle(part, answer.kind === "unused" ? undefined : costs ? costAt(costs, index) : part.cost, nowUs);
+      if (index === 0) books.flying -= 1;
     });
     if (!isReported(this.#reported.get(permit), answer, outcome)) this.#hear(answer, permit, heldAt, nowUs);
-    for (const { slot } of parts) engine.queue.touch(slot);
-    if (engine.events.hasListeners) {
-      const { startedAtMs } = permit;
-      engine.events.emit({ type: "release", key, atMs: nowUs / 1000, startedAtMs, outcome: answer.kind });
-    }
-    engine.onQuiet?.();
-    engine.queue.run();
+    events.emit(() => ({ type: "release", key, atMs: nowUs / 1000, startedAtMs, outcome: answer.kind }));
+    this.#touch(permit);
+    this.engine.onQuiet?.();
   }
 
   /** Takes back a permit whose answer can change nothing: nobody waits, listens or learns there, and nothing is held. */
   #releasePlain(permit: HeldPermit, outcome: Outcome | undefined): boolean {
-    const { engine } = this;
+    const { books, events, keys, slab, onQuiet } = this.engine;
     if (typeof permit.detail !== "number" || (outcome !== undefined && outcome !== "success")) return false;
-    if (engine.onQuiet !== undefined || engine.events.hasListeners) return false;
+    if (onQuiet !== undefined || events.hasListeners) return false;
     const { slot, startedUs } = permit;
-    const { keys, slab } = engine;
-    const { halves } = slab.chunkOf(slot);
-    const half = 2 * slab.wordOf(slot);
-    const marks = halves[half + PROFILE];
-    // A row that has had a start of this policy for less than `maxHold` is certainly still the same key's.
-    if ((marks & (HAS_REST | HAS_GATE)) !== 0 || startedUs < keys.era.fromUs) return false;
-    const { maxHoldUs, rule } = keys.profiles.at(marks & PROFILE_MASK);
-    if (startedUs + maxHoldUs <= engine.nowUs() || rule.adaptive !== undefined) return false;
+    const { words, halves } = slab.chunkOf(slot);
+    const word = slab.wordOf(slot);
+    const marks = halves[2 * word + PROFILE];
+    // A start later than any that was lost has not lost its row.
+    if (startedUs <= keys.lostUntilUs || (marks & (HAS_REST | HAS_GATE)) !== 0) return false;
+    const rule = keys.profiles[marks & PROFILE_MASK]?.rule;
+    if (rule === undefined || rule.adaptive !== undefined) return false;
+    if (words[word + LAST_US] + rule.maxHoldUs <= this.engine.nowUs()) return false;
     permit.mark = ~permit.mark;
     keys.wasGivenBack = true;
-    halves[half + FLIGHT] -= 1;
-    engine.books.flying -= 1;
+    halves[2 * word + FLIGHT] -= 1;
+    books.flying -= 1;
     return true;
   }
 
-  /** The row of a part, as long as it is still that key's. */
-  #slotOf(part: Part, index: number, nowUs: number): number | undefined {
-    return this.engine.keys.rowOf(part.rowName, index === 0, nowUs) === part.slot ? part.slot : undefined;
+  /** Whether a start still counts as in flight, at a row that is still its own and up to date. One that was held for longer than `maxHold` may not. */
+  #isOpen({ place, slot, rowName, startedUs }: Part, index: number, nowUs: number): boolean {
+    const { keys, slab } = this.engine;
+    if (place?.isLapsed === true) return false;
+    const isOwn = place !== undefined || startedUs > keys.lostUntilUs;
+    if (isOwn) keys.bring(slot, rowName, index === 0, nowUs);
+    else if (keys.rowOf(rowName, index === 0, nowUs) !== slot) return false;
+    this.lapse(slot, nowUs);
+    if (place !== undefined) return !place.isLapsed;
+    if (slab.half(slot, FLIGHT) === 0) return false;
+    return isOwn || (startedUs >= keys.era.fromUs && startedUs + keys.ruleOf(slot).maxHoldUs > nowUs);
   }
 
-  /** Whether a start still counts as in flight. */
-  #isOpen({ place, startedUs }: Part, slot: number): boolean {
-    if (place !== undefined) return place.isLive;
-    const key = this.engine.slab.key(slot);
-    return key.halves[2 * key.at + FLIGHT] > 0 && startedUs > (key.rest?.lapsedUntilUs ?? Number.NEGATIVE_INFINITY);
-  }
-
-  /** Frees one place, giving back what was not used. */
-  #settle(part: Part, slot: number, answer: Answer, cost: Cost | undefined, nowUs: number): void {
-    const key = this.engine.slab.key(slot);
-    const { rule } = this.engine.keys.profileOf(slot);
-    const isUnused = answer.kind === "unused";
-    const spent = isUnused ? NOTHING : (cost ?? part.cost);
-    if (spent !== part.cost) {
-      const { rate, window, quota } = part.cost;
-      const unused = { rate: rate - spent.rate, window: window - spent.window, quota: quota - spent.quota };
-      giveBack(key, rule, part, unused, nowUs, isUnused);
+  /** Frees one place, giving back what was not used; `spent` is undefined for a request that was never sent. */
+  #settle(part: Part, spent: Cost | undefined, nowUs: number): void {
+    const key = this.engine.slab.key(part.slot);
+    const rule = this.engine.keys.ruleOf(part.slot);
+    const { cost, place } = part;
+    if (spent !== cost) {
+      const { rate, window, quota } = spent ?? NOTHING;
+      const unused = { rate: cost.rate - rate, window: cost.window - window, quota: cost.quota - quota };
+      giveBack(key, rule, part, unused, nowUs, spent === undefined);
     }
-    end(key, rule, part, nowUs, isUnused ? undefined : spent.window);
-    key.noteLog();
+    end(key, rule, place, nowUs, spent?.window);
   }
 
-  /** Tells the keys of a permit what was answered. The one that is held hears it all; the others, a success or that their probe is back. */
+  /** Tells the keys of a permit what was answered. */
   #hear(answer: Answer, permit: HeldPermit, heldAt: number, nowUs: number): void {
-    const { engine } = this;
+    const { books, keys, slab } = this.engine;
     const { key, startedUs, scopeNames } = permit;
     const isThrottled = answer.kind === "rate_limited" && this.#reported.get(permit)?.kind !== answer.kind;
     permit.parts.forEach((part, index) => {
+      const isHeld = index === heldAt;
+      const isOwn = startedUs > keys.lostUntilUs;
       // A permit that lapsed may have lost its row: the key is found again by name, and made where it has to be held.
-      let slot = engine.keys.rowOf(part.rowName, index === 0, nowUs);
-      if (slot === undefined && index === heldAt && isBadAnswer(answer.kind)) {
-        slot = engine.keys.remake(part.rowName, index === 0, nowUs);
-      }
+      let slot = isOwn ? part.slot : keys.rowOf(part.rowName, index === 0, nowUs);
+      if (slot === undefined && isHeld && isBadAnswer(answer.kind))
+        slot = keys.remake(part.rowName, index === 0, nowUs);
       if (slot === undefined) return;
-      if (index === 0 && isThrottled) engine.books.count(slot, "throttled");
-      const sinceUnits = slot === part.slot ? unitsSince(engine.slab.key(slot), part) : 0;
+      if (index === 0 && isThrottled) books.count(slot, "throttled");
+      const sinceUnits = isOwn ? unitsSince(slab.key(slot), part) : 0;
       const laterUnits = sinceUnits < Number.POSITIVE_INFINITY ? sinceUnits : 0;
-      const at = { slot, key, scopeName: scopeNames[index], startedUs, nowUs, permit, laterUnits };
-      engine.learning.hear(answer, at, index === heldAt);
+      this.#hearAt(answer, { slot, key, scopeName: scopeNames[index], startedUs, nowUs, permit, laterUnits }, isHeld);
     });
   }
 
-  /** Frees the places of a row that were held for longer than `maxHold`, and notes what else came to nothing. */
+  /** Learns from an answer at one key. `isHeld`: it speaks of this key. To the others it says at most that it was a success, or that their probe is back. */
+  #hearAt(answer: Answer, at: AnswerAt, isHeld: boolean): void {
+    const { kind, budget } = answer;
+    const { startedUs, nowUs, laterUnits } = at;
+    const key = this.engine.slab.key(at.slot);
+    const rule = this.engine.keys.ruleOf(at.slot);
+    let isSlower = false;
+    if (isHeld && budget !== undefined) {
+      const holds = needHolds(key);
+      const before = holds.headers;
+      holds.headers = headroomAfter(before, budget, at, laterUnits);
+      isSlower = holds.headers !== before && holds.headers.holdUntilUs > nowUs;
+    }
+    const heard = kind === "unused" ? undefined : { ...answer, kind, startedUs, nowUs };
+    const holds = key.rest?.holds;
+    if (isHeld && heard !== undefined && isBadAnswer(kind) && rule.enabled)
+      isSlower = this.#hold(heard, at) || isSlower;
+    else if (holds?.incident !== undefined) {
+      const { incident } = holds;
+      if (kind === "success") holds.incident = afterSuccess(incident, startedUs, nowUs);
+      const isProbe = at.permit !== undefined && holds.probe === at.permit;
+      if (isProbe && holds.incident === incident) {
+        holds.incident = { ...incident, probe: kind === "unused" ? "due" : "done" };
+      }
+      if (isProbe || holds.incident !== incident) holds.probe = undefined;
+    }
+    if (heard !== undefined && (answer.scope === undefined || isHeld)) isSlower = this.#adapt(heard, at) || isSlower;
+    if (isSlower) this.engine.queue.judgeDeadlines(at.slot);
+  }
+
+  /** Begins or lengthens a cooldown; whether there is one. */
+  #hold(heard: Heard, { slot, key: name, nowUs, permit }: AnswerAt): boolean {
+    const { events, keys, options, slab } = this.engine;
+    const key = slab.key(slot);
+    const holds = needHolds(key);
+    const before = holds.incident;
+    const next = afterBadAnswer(before, keys.ruleOf(slot), heard, withinOne(options.random));
+    if (next !== before) holds.probe = undefined;
+    else if (before !== undefined && permit !== undefined && holds.probe === permit) {
+      holds.probe = undefined;
+      holds.incident = { ...before, probe: "done" };
+    }
+    if (next === before || next === undefined) return false;
+    holds.incident = next;
+    const { untilUs, throttleStep, errorStep } = next;
+    const step = Math.max(1, heard.kind === "rate_limited" ? throttleStep : errorStep);
+    const { because } = heard;
+    events.emit(() => ({ type: "cooldown", key: name, atMs: nowUs / 1000, untilMs: untilUs / 1000, step, because }));
+    return true;
+  }
+
+  /** Makes a key with an adaptive rule slower or faster; whether it is slower now. Only a host and its intents have a latency: what several hosts share has none of its own. */
+  #adapt(heard: Heard, { slot, scopeName, startedUs, nowUs, permit }: AnswerAt): boolean {
+    const { adaptive: rule } = this.engine.keys.ruleOf(slot);
+    if (rule === undefined || heard.kind === "neutral") return false;
+    const isOneSite = scopeName === "host" || scopeName === "intent";
+    const measuredUs = permit === undefined ? undefined : nowUs - startedUs;
+    const latencyUs = isOneSite ? (heard.latencyUs ?? measuredUs) : undefined;
+    const holds = needHolds(this.engine.slab.key(slot));
+    holds.adaptive ??= new Adaptive();
+    const before = holds.adaptive.slowedUs;
+    learn(rule, holds.adaptive, { ...heard, latencyUs });
+    return holds.adaptive.gapUs > 0 && holds.adaptive.slowedUs > before;
+  }
+
+  /** Frees the places of a row that were held for longer than `maxHold`, and counts what else came to nothing. */
   lapse(slot: number, nowUs: number): void {
     const { keys, slab } = this.engine;
-    keys.lapseLoose(slot, nowUs);
+    if (keys.loseLoose(slot, nowUs)) this.engine.onQuiet?.();
     const key = slab.key(slot);
-    const first = key.rest?.places?.first;
-    if (first === undefined) return;
-    const { rule } = keys.profileOf(slot);
-    if (first.startedUs + rule.maxHoldUs > nowUs) return;
+    if (key.rest?.places?.first === undefined) return;
+    const rule = keys.ruleOf(slot);
+    if (lapsesAtUs(key, rule, nowUs) > nowUs) return;
     const lapsed: Place[] = [];
     lapse(key, rule, nowUs, (place) => lapsed.push(place));
-    key.noteLog();
     for (const place of lapsed) this.#lapsed(slot, place, nowUs);
   }
 
   #lapsed(slot: number, place: Place, nowUs: number): void {
-    const { engine } = this;
+    const { books, events, keys, queue } = this.engine;
+    keys.lostUntilUs = Math.max(keys.lostUntilUs, place.startedUs);
     const permit = place.permit as HeldPermit;
     const index = permit.parts.findIndex((part) => part.place === place);
-    if (index === 0) {
-      engine.books.lapsed(slot, 1);
-      engine.books.flying -= 1;
-    }
-    engine.queue.touch(slot);
-    engine.onQuiet?.();
+    if (index === 0) books.lapsed(slot, 1);
+    queue.touch(slot);
+    this.engine.onQuiet?.();
     // A permit is told of once, by the first of its places that is free again.
     if (permit.parts.some((part) => part.place !== place && part.place?.isLapsed === true)) return;
     const key = index === 0 ? permit.key : permit.scopeNames[index];
@@ -274,15 +328,20 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const atMs = nowUs / 1000;
     const heldFor = `${Math.round(afterMs) / 1000} s`;
     const message = `a permit was not released in ${heldFor}, its place is free again; release permits, read or cancel bodies, or raise maxHold`;
-    engine.emitLater(() => ({ type: "expire", key, atMs, what: "permit", afterMs }));
-    engine.emitLater(() => ({ type: "warn", key, atMs, message }));
+    events.emit(() => ({ type: "expire", key, atMs, what: "permit", afterMs }));
+    events.emit(() => ({ type: "warn", key, atMs, message }));
+  }
+
+  #touch({ parts }: HeldPermit): void {
+    for (const { slot } of parts) this.engine.queue.touch(slot);
+    this.engine.queue.run();
   }
 
   #read(outcome: Outcome | undefined): Answer {
     return readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
   }
 
-  #partOfScope(scopeNames: readonly string[], key: string, scope: string | undefined): number {
+  #partOfScope({ scopeNames, key }: Pick<Need, "scopeNames" | "key">, scope: string | undefined): number {
     const index = scope === undefined ? 0 : scopeNames.indexOf(scope);
     if (index >= 0) return index;
     // A host that is exempt takes nothing of its scopes, so there is nothing to hold.
@@ -291,9 +350,31 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   }
 }
 
+/** An answer at one of the keys of a request. */
+interface AnswerAt {
+  readonly slot: number;
+  readonly key: string;
+  readonly scopeName: string;
+  readonly startedUs: number;
+  readonly nowUs: number;
+  /** Undefined for a start that was recorded. */
+  readonly permit: HeldPermit | undefined;
+  /** Units started at this key after that request. */
+  readonly laterUnits: number;
+}
+
 function readStarted(startedAtMs: number | undefined, nowUs: number): number {
   if (startedAtMs === undefined) return nowUs;
-  if (!Number.isFinite(startedAtMs))
-    throw new RangeError(`startedAtMs must be a finite number; got ${String(startedAtMs)}.`);
-  return Math.min(nowUs, toUs(startedAtMs));
+  if (Number.isFinite(startedAtMs)) return Math.min(nowUs, toUs(startedAtMs));
+  throw new RangeError(`startedAtMs must be a finite number; got ${String(startedAtMs)}.`);
+}
+
+/** A random number as promised, whatever was delivered: jitter must not shorten anything. */
+function withinOne(random: () => number): number {
+  try {
+    const number = random();
+    return number >= 0 && number < 1 ? number : 0;
+  } catch {
+    return 0;
+  }
 }

@@ -1,11 +1,7 @@
 import { NOBODY } from "../core/key.js";
 import type { Cause } from "../observe/types.js";
-import type { Found } from "./arbiter.js";
-import type { Engine } from "./engine.js";
-import { type Costs, keyName, type Need } from "./need.js";
-
-/** Why nothing starts any more. */
-export const CLOSED = "the limiter is closed";
+import { type Costs, keyName, type Need } from "./arbiter.js";
+import type { Queue } from "./queue.js";
 
 /** How often somebody should look again who waits for an answer of which nobody knows when it comes. */
 const LOOK_AGAIN_US = 250_000;
@@ -25,51 +21,46 @@ export interface Outlook {
 
 /** What stands in the way of a request. `priority`: of a newcomer, who comes after those ahead in its lane; undefined for one that waits already, judged as if it were first. */
 export function outlookOf(
-  engine: Engine,
+  queue: Queue,
   need: Need,
   costs: Costs,
   priority: number | undefined,
   nowUs: number,
 ): Outlook {
-  const { arbiter, queue } = engine;
   const ahead = priority === undefined ? NOBODY : (queue.lanes.get(need.name)?.aheadOf(priority) ?? NOBODY);
-  const found = arbiter.look(need, costs, nowUs, ahead);
-  const pausedUs = Math.max(nowUs, queue.pausedUntilUs);
-  const atUs = found.reduce((latestUs, obstacle) => Math.max(latestUs, obstacle.atUs), pausedUs);
-  const awaited = found.filter(({ isAwaited }) => isAwaited);
-  const lookUs = awaited.reduce(
-    (latest, { latestUs }) => Math.max(latest, Math.min(latestUs, nowUs + LOOK_AGAIN_US)),
-    atUs,
-  );
-  const causes = found.map((obstacle) => causeOf(need, obstacle, nowUs));
+  const causes: Cause[] = [];
+  const stopped = new Set<number>();
+  let atUs = Math.max(nowUs, queue.pausedUntilUs);
+  let lookUs = nowUs;
+  let isEstimate = false;
+  queue.owner.arbiter.look(need, costs, nowUs, ahead, (index, limit, earliestUs, words, awaitedUntilUs, because) => {
+    stopped.add(index);
+    atUs = Math.max(atUs, earliestUs);
+    if (awaitedUntilUs !== undefined) {
+      isEstimate = true;
+      lookUs = Math.max(lookUs, Math.min(awaitedUntilUs, nowUs + LOOK_AGAIN_US));
+    }
+    const key = keyName(need, index);
+    const waitMs = Math.max(earliestUs - nowUs, 0) / 1000;
+    const cause = { limit, scope: need.scopeNames[index], key, waitMs, message: `${key}: ${words}${until(waitMs)}` };
+    causes.push(because === undefined ? cause : { ...cause, because });
+  });
   if (queue.pausedUntilUs > nowUs) {
     const waitMs = (queue.pausedUntilUs - nowUs) / 1000;
     causes.unshift({ limit: "pause", scope: "all", key: "*", waitMs, message: `everything is paused${until(waitMs)}` });
   }
   need.slots.forEach((slot, index) => {
     const gate = queue.gateAt(slot);
-    if (gate === undefined || found.some((obstacle) => obstacle.index === index)) return;
+    if (gate === undefined || stopped.has(index)) return;
     const isKept = queue.isKeptAt(gate);
-    if (!isKept && !queue.isWaitedAt(gate, need, nowUs)) return;
+    if (!isKept && gate.parked.size === 0) return;
     const key = keyName(need, index);
     const message = `${gate.waiting} ${gate.waiting === 1 ? "request waits" : "requests wait"} for ${key} already`;
     causes.push({ limit: isKept ? "reserved" : "queue", scope: need.scopeNames[index], key, waitMs: 0, message });
   });
   causes.sort((a, b) => b.waitMs - a.waitMs);
-  return {
-    atUs,
-    lookUs,
-    isEstimate: awaited.length > 0,
-    causes,
-    reason: causes[0]?.message ?? "it is not its turn yet",
-  };
-}
-
-function causeOf(need: Need, { limit, index, atUs, words, because }: Found, nowUs: number): Cause {
-  const key = keyName(need, index);
-  const waitMs = (Math.max(atUs, nowUs) - nowUs) / 1000;
-  const cause = { limit, scope: need.scopeNames[index], key, waitMs, message: `${key}: ${words}${until(waitMs)}` };
-  return because === undefined ? cause : { ...cause, because };
+  const reason = causes[0]?.message ?? "it is not its turn yet";
+  return { atUs, lookUs: Math.max(atUs, lookUs), isEstimate, causes, reason };
 }
 
 /** How long it takes, as the end of a sentence. */
@@ -78,7 +69,6 @@ function until(waitMs: number): string {
   if (waitMs === 0) return ", until an answer comes";
   if (waitMs < 1000) return `, ${Math.ceil(waitMs)} ms to go`;
   if (waitMs < 600_000) return `, ${Math.ceil(waitMs / 100) / 10} s to go`;
-  return waitMs < 7_200_000
-    ? `, ${Math.ceil(waitMs / 60_000)} min to go`
-    : `, ${Math.ceil(waitMs / 360_000) / 10} h to go`;
+  if (waitMs < 7_200_000) return `, ${Math.ceil(waitMs / 60_000)} min to go`;
+  return `, ${Math.ceil(waitMs / 360_000) / 10} h to go`;
 }

@@ -1,6 +1,6 @@
 import { type Cost, ONE, type Place, type Taken } from "../core/key.js";
 import type { Outcome, Permit, ReleaseOptions } from "../types.js";
-import { HOST_ONLY } from "./need.js";
+import { HOST_ONLY } from "./arbiter.js";
 
 /** Who takes permits back. */
 export interface PermitOwner {

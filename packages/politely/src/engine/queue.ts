@@ -1,15 +1,17 @@
 import { NOBODY, ONE } from "../core/key.js";
+import { CapacityError, DeadlineError, QueueFullError } from "../errors.js";
 import type { LimitKind } from "../observe/types.js";
-import type { Clock } from "../types.js";
-import type { Arbiter, Stop } from "./arbiter.js";
-import { Deadlines } from "./deadlines.js";
-import { Gate, gateAhead, isGateBefore } from "./gate.js";
+import type { AcquireOptions, Clock, Permit } from "../types.js";
+import { type Arbiter, type Costs, costAt, type Need, type Stop } from "./arbiter.js";
+import type { Books } from "./books.js";
+import type { Events } from "./events.js";
 import { Heap } from "./heap.js";
-import { Elder, isElderBefore, isLaneBefore, Lane, type Terms, Waiter } from "./lane.js";
-import { type Costs, costAt, type Need } from "./need.js";
+import type { Keys } from "./keys.js";
+import { Elder, Gate, isDueBefore, isElderBefore, isGateBefore, isLaneBefore, Lane, Terms, Waiter } from "./lanes.js";
 import { OneTimer } from "./oneTimer.js";
-import type { HeldPermit } from "./permit.js";
-import { HAS_GATE, type Slab } from "./slab.js";
+import { type Outlook, outlookOf } from "./outlook.js";
+import { Signals } from "./signals.js";
+import { HAS_GATE, IS_OTHER } from "./slab.js";
 
 /** Starts granted in one go before other work gets its turn. */
 const GRANTS_PER_TURN = 4096;
@@ -22,22 +24,18 @@ const LEAST_LOOK_US = 1_000;
 /** What holds a key whatever anybody does. A head it stops has no keys kept for it. */
 const HELD_BY: ReadonlySet<LimitKind | undefined> = new Set(["cooldown", "pause", "quota"]);
 
-/** What the queue asks of the limiter it works for. */
+/** The limiter that a queue works for. */
 export interface QueueOwner {
+  readonly clock: Clock;
+  readonly arbiter: Arbiter;
+  readonly keys: Keys;
+  readonly books: Books;
+  readonly events: Events;
+  /** Called whenever somebody stopped waiting; undefined while nobody asks. */
+  readonly onQuiet: (() => void) | undefined;
   nowUs(): number;
-  /** The waiter has left its lane; its start is taken. */
-  granted(waiter: Waiter, permit: HeldPermit): void;
-  /** The waiter reached its deadline and has left its lane. */
-  expired(waiter: Waiter, need: Need, nowUs: number): void;
-  /** The waiter's signal is aborted. Must take it out of its lane. */
-  aborted(waiter: Waiter, reason: unknown): void;
-  /** Lets events wait until `tellEvents`; false where they wait already, or nobody listens. */
-  holdEvents(): boolean;
-  tellEvents(): void;
   /** `alarmUs` has come. */
   alarm(nowUs: number): void;
-  /** The queue is at rest until the next call or timer. */
-  flush(): void;
 }
 
 /**
@@ -48,13 +46,17 @@ export interface QueueOwner {
  */
 export class Queue {
   readonly lanes = new Map<string, Lane>();
-  readonly deadlines = new Deadlines<Terms>();
   /** Requests waiting in all lanes. */
   waiting = 0;
   /** Nothing starts before this instant. */
   pausedUntilUs = Number.NEGATIVE_INFINITY;
-  /** When the owner wants to be called, waiters or not; Infinity for never. Set it before `run`. */
+  /** When the owner wants to be called, waiters or not; Infinity for never. Call `rearm` after a change. */
   alarmUs = Number.POSITIVE_INFINITY;
+  readonly #deadlines = new Heap<Terms>(isDueBefore);
+  readonly #signals = new Signals<Waiter>(
+    (waiter, reason) => this.#cancel(waiter, reason),
+    () => this.run(),
+  );
   readonly #gates = new Map<number, Gate>();
   readonly #wakeUps = new Heap<Gate>(isGateBefore);
   readonly #timer: OneTimer;
@@ -62,33 +64,202 @@ export class Queue {
   readonly #elders = new Heap<Elder>(isElderBefore);
   /** The one lane whose keys are kept for its head, older than `ageing`. */
   #kept: Lane | undefined = undefined;
-  #isPumping = false;
+  #isRunning = false;
+  /** Numbers arrivals and starts, in the order in which they happen. */
   #sequence = 0;
+  /** What `#stopOf` found: when to look again, and how much later costs nothing. */
   #stopUs = 0;
   #stopSlackUs = 0;
   /** Since when a key counts as ready that is looked at again: the instant of the decision under way, or minus Infinity until the next one. */
   #wokenUs = Number.NEGATIVE_INFINITY;
-  /** Never read. Kept alive so that V8 keeps the hidden classes, and the code compiled for them, while no queue has anybody in it (decision 3). */
-  readonly exemplar = EXEMPLAR;
 
   constructor(
     readonly owner: QueueOwner,
-    readonly arbiter: Arbiter,
-    readonly slab: Slab,
-    clock: Clock,
     readonly ageingUs: number,
   ) {
-    this.#timer = new OneTimer(clock, () => this.run());
+    this.#timer = new OneTimer(owner.clock, () => this.run());
   }
 
   gateAt(slot: number): Gate | undefined {
     return this.#gates.get(slot);
   }
 
-  /** Numbers arrivals and starts, in the order in which they happen. */
-  nextSequence(): number {
-    this.#sequence += 1;
-    return this.#sequence;
+  /** Grants at once, or gives the promise of a permit. Throws when it is refused. */
+  enter(
+    need: Need,
+    costs: Costs,
+    options: AcquireOptions | undefined,
+    maxWaitUs: number,
+    nowUs: number,
+  ): Permit | Promise<Permit> {
+    const permit = this.start(need, costs, nowUs);
+    if (permit !== undefined) return permit;
+    const { keys } = this.owner;
+    const full = need.slots.findIndex((slot) => (this.#gates.get(slot)?.waiting ?? 0) >= keys.ruleOf(slot).maxQueue);
+    if (full >= 0) {
+      this.refused(need, costs, "POLITELY_QUEUE_FULL", nowUs);
+      throw new QueueFullError(full === 0 ? need.key : need.scopeNames[full], keys.ruleOf(need.slots[full]).maxQueue);
+    }
+    const priority = options?.priority ?? 0;
+    if (maxWaitUs < Number.POSITIVE_INFINITY) {
+      const outlook = outlookOf(this, need, costs, priority, nowUs);
+      if (outlook.atUs > nowUs + maxWaitUs || maxWaitUs === 0) {
+        this.refused(need, costs, "POLITELY_DEADLINE", nowUs, outlook);
+        throw new DeadlineError(need.key, (outlook.atUs - nowUs) / 1000, outlook.reason, maxWaitUs / 1000);
+      }
+    }
+    return this.#wait(need, costs, options, priority, nowUs + maxWaitUs, nowUs);
+  }
+
+  /** Grants at once, or takes nothing. */
+  start(need: Need, costs: Costs, nowUs: number): Permit | undefined {
+    const { arbiter } = this.owner;
+    if (!this.isFirst(need, costs, nowUs) || arbiter.look(need, costs, nowUs, NOBODY) !== undefined) return undefined;
+    const permit = arbiter.take(need, costs, nowUs, nowUs);
+    if (this.waiting > 0) {
+      this.#started(need.slots);
+      this.run(nowUs);
+    }
+    return permit;
+  }
+
+  /** Counts a request that is turned away before it waits. */
+  refused(need: Need, costs: Costs, code: string, nowUs: number, known?: Outlook): void {
+    const { books, events } = this.owner;
+    books.count(need.slots[0], "refused");
+    events.emit(() => {
+      const { atUs, reason } = known ?? outlookOf(this, need, costs, 0, nowUs);
+      return { type: "refuse", key: need.key, atMs: nowUs / 1000, code, waitMs: (atUs - nowUs) / 1000, reason };
+    });
+  }
+
+  #wait(
+    need: Need,
+    costs: Costs,
+    options: AcquireOptions | undefined,
+    priority: number,
+    deadlineUs: number,
+    nowUs: number,
+  ): Promise<Permit> {
+    const promise = new Promise<Permit>(capture);
+    const { resolve, reject } = captured;
+    const waiter = new Waiter(nowUs, ++this.#sequence, costs, need.target, resolve, reject);
+    setTerms(waiter, deadlineUs, options?.cost, options?.maxWait !== undefined);
+    this.owner.events.emit(() => {
+      const { atUs, reason } = outlookOf(this, need, costs, priority, nowUs);
+      const ahead = this.lanes.get(need.name)?.aheadOf(priority).requests ?? 0;
+      return { type: "wait", key: need.key, atMs: nowUs / 1000, waitMs: (atUs - nowUs) / 1000, reason, ahead };
+    });
+    this.#add(waiter, priority, need, nowUs);
+    if (options?.signal !== undefined) this.#signals.watch(options.signal, waiter);
+    this.run(nowUs);
+    return promise;
+  }
+
+  /** Ends the wait of everybody in these lanes who is meant, each with what `reasonOf` says; returns how many. */
+  cancelAll(lanes: Iterable<Lane>, isMeant: (waiter: Waiter) => boolean, reasonOf: (lane: Lane) => unknown): number {
+    let cancelled = 0;
+    for (const lane of Array.from(lanes)) {
+      for (const waiter of lane.everybody()) {
+        if (waiter.lane === undefined || !isMeant(waiter)) continue;
+        this.#cancel(waiter, reasonOf(lane));
+        cancelled += 1;
+      }
+    }
+    this.run();
+    return cancelled;
+  }
+
+  #cancel(waiter: Waiter, reason: unknown): void {
+    const need = this.#leave(waiter, "cancelled");
+    waiter.reject(reason);
+    this.owner.events.emit(() => {
+      const nowUs = this.owner.nowUs();
+      return { type: "cancel", key: need.key, atMs: nowUs / 1000, waitedMs: (nowUs - waiter.askedUs) / 1000 };
+    });
+    this.owner.onQuiet?.();
+    this.owner.events.flush();
+  }
+
+  /** Refuses those at a key whose deadline has become impossible. Run the queue afterwards. */
+  judgeDeadlines(slot: number): void {
+    if (this.#deadlines.size === 0) return;
+    const nowUs = this.owner.nowUs();
+    for (const lane of Array.from(this.#gates.get(slot)?.lanes ?? [])) {
+      const { need } = lane;
+      // Most ask for the same: that is worked out once.
+      const one = outlookOf(this, need, ONE, undefined, nowUs);
+      for (const waiter of lane.everybody()) {
+        if (waiter.deadlineUs === Number.POSITIVE_INFINITY) continue;
+        const { costs, askedUs, deadlineUs } = waiter;
+        const { atUs, reason } = costs === ONE ? one : outlookOf(this, need, costs, undefined, nowUs);
+        if (atUs <= deadlineUs) continue;
+        const waitMs = (atUs - nowUs) / 1000;
+        const error = new DeadlineError(need.key, waitMs, reason, (deadlineUs - askedUs) / 1000);
+        this.#leave(waiter, "refused");
+        this.#reject(waiter, error, { key: need.key, code: error.code, waitMs, reason }, nowUs);
+      }
+    }
+  }
+
+  /** Ends the wait of one whose deadline has come. */
+  #expire(waiter: Waiter, nowUs: number): void {
+    const { askedUs, costs, deadlineUs } = waiter;
+    const need = this.#leave(waiter, "expired");
+    const { key } = need;
+    const { atUs, reason } = outlookOf(this, need, costs, undefined, nowUs);
+    waiter.reject(new DeadlineError(key, (atUs - nowUs) / 1000, reason, (deadlineUs - askedUs) / 1000));
+    const afterMs = (nowUs - askedUs) / 1000;
+    this.owner.events.emit(() => ({ type: "expire", key, atMs: nowUs / 1000, what: "waiter", afterMs }));
+    this.owner.onQuiet?.();
+  }
+
+  /**
+   * Lets everybody who waits wait under the policy that is in force now, in the old order. `admit` says what each needs and costs now, or throws: then
+   * it is refused.
+   */
+  requeue(admit: (waiter: Waiter) => { need: Need; costs: Costs; maxWaitUs: number }, nowUs: number): void {
+    const everybody = Array.from(this.lanes.values(), (lane) => lane.everybody()).flat();
+    everybody.sort((a, b) => a.sequence - b.sequence);
+    const priorities = everybody.map(({ level }) => level?.priority ?? 0);
+    for (const waiter of everybody) this.#remove(waiter);
+    everybody.forEach((waiter, index) => {
+      try {
+        const { need, costs, maxWaitUs } = admit(waiter);
+        waiter.costs = costs;
+        const { askedUs, terms } = waiter;
+        if (terms?.isOwnDeadline !== true) setTerms(waiter, askedUs + maxWaitUs, terms?.cost, false);
+        this.#add(waiter, priorities[index], need, nowUs);
+      } catch (error) {
+        this.#signals.unwatch(waiter);
+        const { key } = waiter.target;
+        this.owner.books.count(this.owner.keys.hosts.get(key), "refused");
+        const code = error instanceof CapacityError ? error.code : "POLITELY_POLICY";
+        const waitMs = Number.POSITIVE_INFINITY;
+        this.#reject(waiter, error, { key, code, waitMs, reason: "it does not fit the new policy" }, nowUs);
+      }
+    });
+    for (const lane of Array.from(this.lanes.values())) this.judgeDeadlines(lane.need.slots[0]);
+    this.run();
+  }
+
+  #reject(
+    waiter: Waiter,
+    error: unknown,
+    told: { key: string; code: string; waitMs: number; reason: string },
+    nowUs: number,
+  ): void {
+    waiter.reject(error);
+    this.owner.events.emit(() => ({ type: "refuse", atMs: nowUs / 1000, ...told }));
+    this.owner.onQuiet?.();
+  }
+
+  /** Takes a waiter out for good, and counts why. */
+  #leave(waiter: Waiter, what: "cancelled" | "refused" | "expired" | undefined): Need {
+    const { need } = this.#remove(waiter);
+    this.#signals.unwatch(waiter);
+    if (what !== undefined) this.owner.books.count(need.slots[0], what);
+    return need;
   }
 
   /** Whether a newcomer stands behind nobody. What the limits say is another question. */
@@ -98,80 +269,40 @@ export class Queue {
     this.#elect(nowUs);
     return !need.slots.some((slot, index) => {
       const gate = this.#gates.get(slot);
-      return (
-        gate !== undefined &&
-        (this.isWaitedAt(gate, need, nowUs) || this.#keptUntilUs(gate, costs, index, nowUs) > nowUs)
-      );
+      return gate !== undefined && (gate.parked.size > 0 || this.#keptUntilUs(gate, costs, index, nowUs) > nowUs);
     });
-  }
-
-  /** Whether somebody stands at a key before a newcomer. A heavy one alone there was in nobody's way so far: it is looked where that one is stopped by now. */
-  isWaitedAt(gate: Gate, need: Need, nowUs: number): boolean {
-    const lane = gate.loneHeavy;
-    const stop = lane && this.#stopOf(lane, nowUs);
-    return stop === undefined ? gate.parked.size > 0 : need.slots.includes(stop.slot);
   }
 
   /** Whether keys are kept for somebody at this one. */
   isKeptAt(gate: Gate): boolean {
-    return this.#kept !== undefined && gate.hasLane(this.#kept);
+    return this.#kept !== undefined && gate.lanes.has(this.#kept);
   }
 
   /** Puts a waiter at the end of its priority's line. Call `run` afterwards. */
-  add(waiter: Waiter, priority: number, need: Need, nowUs: number): void {
-    let lane = this.lanes.get(need.name);
-    const isNew = lane === undefined;
-    if (lane === undefined) {
-      lane = new Lane(need, this.ageingUs);
-      this.lanes.set(need.name, lane);
-      this.#join(lane);
-    }
+  #add(waiter: Waiter, priority: number, need: Need, nowUs: number): void {
+    const known = this.lanes.get(need.name);
+    const lane = known ?? this.#join(new Lane(need, this.ageingUs));
     lane.add(waiter, priority);
     this.waiting += 1;
     for (const gate of lane.gates) gate.waiting += 1;
-    this.deadlines.add(waiter.terms);
-    if (isNew) this.#park(lane, nowUs);
+    if (waiter.deadlineUs < Number.POSITIVE_INFINITY && waiter.terms !== undefined) this.#deadlines.push(waiter.terms);
+    if (known === undefined) this.#park(lane, nowUs);
     else if (lane.head === waiter) this.#headChanged(lane);
   }
 
-  /** Takes a waiter out of its lane. The others stand as if it had never been there. Call `run` afterwards. */
-  remove(waiter: Waiter): void {
-    const { lane, terms } = waiter;
-    if (lane === undefined) return;
-    // Who stands in the middle of a line is neither the head nor who has waited longest.
-    const wasFirst = waiter.level?.first === waiter;
-    const wasHead = wasFirst && lane.head === waiter;
-    lane.remove(waiter);
-    if (terms !== undefined) this.deadlines.leave(terms);
+  /** Takes a waiter out of its lane, and says which that was. The others stand as if it had never been there. Call `run` afterwards. */
+  #remove(waiter: Waiter): Lane {
+    const { level, terms } = waiter;
+    if (level === undefined) throw new Error("Somebody leaves who does not wait.");
+    const { lane } = level;
+    const wasHead = level.first === waiter && lane.head === waiter;
+    lane.remove(waiter, level);
+    if (terms !== undefined && terms.position >= 0) this.#deadlines.remove(terms);
     this.waiting -= 1;
     for (const gate of lane.gates) gate.waiting -= 1;
     if (lane.size === 0) this.#dissolve(lane);
-    else if (wasHead || (wasFirst && lane.elder !== undefined)) this.#headChanged(lane);
-  }
-
-  /** Takes all lanes apart and puts every waiter where `place` says, in the old order and with the old turns. Call `run` afterwards. */
-  rebuild(place: (waiter: Waiter) => Need, nowUs: number): void {
-    const turns = new Map(
-      [...this.lanes].map(([name, { startUs, startSequence }]) => [name, { startUs, startSequence }]),
-    );
-    const everybody: { waiter: Waiter; priority: number }[] = [];
-    for (const lane of Array.from(this.lanes.values())) {
-      for (const waiter of lane.everybody()) everybody.push({ waiter, priority: waiter.level?.priority ?? 0 });
-      this.#dissolve(lane);
-    }
-    this.waiting = 0;
-    everybody.sort((a, b) => a.waiter.sequence - b.waiter.sequence);
-    for (const { waiter, priority } of everybody) {
-      waiter.lane?.remove(waiter);
-      const need = place(waiter);
-      const isNew = !this.lanes.has(need.name);
-      this.add(waiter, priority, need, nowUs);
-      const lane = this.lanes.get(need.name);
-      const turn = turns.get(need.name);
-      if (!isNew || lane === undefined || turn === undefined) continue;
-      Object.assign(lane, turn);
-      this.#headChanged(lane);
-    }
+    else if (wasHead) this.#headChanged(lane);
+    return lane;
   }
 
   /** Looks again at those stopped at a key, since something about it has changed. Call `run` afterwards. */
@@ -182,56 +313,55 @@ export class Queue {
     this.#changed(gate);
   }
 
-  /** A start was made at a key, which may stop others there from now on. */
-  started(slot: number): void {
-    const gate = this.#gates.get(slot);
-    if (gate !== undefined) this.#changed(gate);
-    this.rearm();
-  }
-
+  /** Lanes that need a host, and wait elsewhere in front of others, may be stopped at the host from now on. So may the one whose keys are kept. */
   #changed(gate: Gate): void {
-    for (const heavy of gate.takeHeavies()) this.#wake(heavy);
-    // The lane whose keys are kept may be stopped elsewhere now.
+    const lanes = this.owner.keys.slab.hasFlag(gate.slot, IS_OTHER) ? [] : gate.lanes;
+    for (const lane of lanes) if (lane.gate !== undefined && lane.gate !== gate) this.#wake(lane.gate);
     if (this.isKeptAt(gate) && this.#kept?.gate !== undefined) this.#wake(this.#kept.gate);
   }
 
-  /** Starts everybody whose turn it is, and sets the timer for the next. `atUs`: an instant read by the same call, which serves for the first decision. */
+  #started(slots: readonly number[]): void {
+    for (const slot of slots) {
+      const gate = this.#gates.get(slot);
+      if (gate !== undefined) this.#changed(gate);
+    }
+  }
+
+  /** Starts everybody whose turn it is, sets the timer for the next, and tells what happened. `atUs`: an instant read by the same call, which serves for the first decision. */
   run(atUs?: number): void {
-    if (this.#isPumping) return;
-    this.#isPumping = true;
-    let nowUs = 0;
+    if (this.#isRunning) return;
+    this.#isRunning = true;
     try {
-      nowUs = this.#pump(atUs ?? this.owner.nowUs());
+      if (this.waiting > 0 || this.alarmUs < Number.POSITIVE_INFINITY) this.#serveAll(atUs ?? this.owner.nowUs());
     } finally {
-      this.#isPumping = false;
+      this.#isRunning = false;
       this.#wokenUs = Number.NEGATIVE_INFINITY;
     }
-    this.#arm(nowUs);
-    this.owner.flush();
+    this.rearm();
+    this.owner.events.flush();
   }
 
-  /** Sets the timer again, after `alarmUs` has changed. */
+  /** Sets the timer again. */
   rearm(): void {
-    if (!this.#isPumping) this.#arm(this.owner.nowUs());
+    if (this.#isRunning) return;
+    const nextUs = this.#nextUs();
+    const gate = this.#wakeUps.peek();
+    this.#timer.set(nextUs, gate?.readyUs === nextUs ? gate.slackUs : 0);
   }
 
-  /** Returns the instant at which there was nothing left to do. */
-  #pump(atUs: number): number {
+  #serveAll(atUs: number): void {
     let nowUs = atUs;
-    for (let granted = 0; granted < GRANTS_PER_TURN; granted++, nowUs = this.owner.nowUs()) {
+    for (let steps = 0; steps < GRANTS_PER_TURN; steps++, nowUs = this.owner.nowUs()) {
       this.#wokenUs = nowUs;
       this.#elect(nowUs);
       const gate = this.#firstGate(nowUs);
-      if (gate !== undefined && gate.readyUs <= nowUs && nowUs >= this.pausedUntilUs) {
-        this.#serve(gate, nowUs);
-        continue;
-      }
-      const overdue = this.deadlines.due(nowUs)?.waiter;
-      if (overdue !== undefined) this.#expire(overdue, nowUs);
+      const overdue = this.#deadlines.peek();
+      if (gate !== undefined && gate.readyUs <= nowUs && nowUs >= this.pausedUntilUs) this.#serve(gate, nowUs);
+      else if (overdue !== undefined && overdue.deadlineUs <= nowUs) this.#expire(overdue.waiter, nowUs);
       else if (nowUs >= this.alarmUs) this.owner.alarm(nowUs);
-      else return nowUs;
+      else return;
+      this.owner.events.flush();
     }
-    return nowUs;
   }
 
   /** The key to look at first. One that was woken is ready from now on: among those ready at this instant the better claim decides, not who was woken. */
@@ -252,76 +382,47 @@ export class Queue {
       this.#wake(gate);
       return;
     }
-    if (head.deadlineUs < nowUs) {
-      this.#expire(head, nowUs);
-      return;
-    }
     const signal = head.watch?.signal;
-    if (signal?.aborted === true) {
-      // Its signal is telling everybody just now, and somebody told before it has made the queue run.
-      this.owner.aborted(head, signal.reason);
-      return;
+    if (head.deadlineUs < nowUs) this.#expire(head, nowUs);
+    // Its signal is telling everybody just now, and somebody told before it has made the queue run.
+    else if (signal?.aborted === true) this.#cancel(head, signal.reason);
+    else {
+      const stop = this.#stopOf(lane, nowUs);
+      if (stop === undefined) this.#grant(lane, head, nowUs);
+      else if (stop === gate) this.#setStop(gate);
+      else this.#move(lane, stop);
     }
-    // A lane with one key has nobody to ask but the arbiter.
-    const stop = lane.gates.length > 1 || this.#kept !== undefined ? this.#stopOf(lane, nowUs) : undefined;
-    if (stop === undefined) {
-      const taken = this.#start(lane, head, nowUs);
-      if (taken === undefined) return;
-      this.#note(lane, taken, nowUs);
-    }
-    if (stop === undefined || stop === gate) this.#stop(gate);
-    else this.#move(lane, stop);
   }
 
-  /** Starts the head of a lane, or says what stops it. Listeners hear of it when it is complete. */
-  #start(lane: Lane, head: Waiter, nowUs: number): Readonly<Stop> | undefined {
-    const isOuter = this.owner.holdEvents();
-    const taken = this.arbiter.take(lane.need, head.costs, head.askedUs, nowUs);
-    if ("startedUs" in taken) {
-      lane.startUs = nowUs;
-      lane.startSequence = this.nextSequence();
-      this.remove(head);
-      this.owner.granted(head, taken);
-    }
-    if (isOuter) this.owner.tellEvents();
-    return "startedUs" in taken ? undefined : taken;
-  }
-
-  #expire(waiter: Waiter, nowUs: number): void {
-    const { lane } = waiter;
-    this.remove(waiter);
-    if (lane !== undefined) this.owner.expired(waiter, lane.need, nowUs);
+  #grant(lane: Lane, head: Waiter, nowUs: number): void {
+    const permit = this.owner.arbiter.take(lane.need, head.costs, head.askedUs, nowUs);
+    lane.startUs = nowUs;
+    lane.startSequence = ++this.#sequence;
+    this.#leave(head, undefined);
+    if (this.waiting > 0) this.#started(lane.need.slots);
+    head.resolve(permit);
+    this.owner.onQuiet?.();
   }
 
   /** The key that lets the lane's head start last, and in `#stopUs` when; undefined when it may start now. */
   #stopOf(lane: Lane, nowUs: number): Gate | undefined {
-    const { head } = lane;
-    if (head === undefined) return undefined;
+    const costs = lane.head?.costs ?? ONE;
+    this.#stopUs = nowUs;
+    this.#stopSlackUs = 0;
     if (this.#kept !== undefined && this.#kept !== lane && isLaneBefore(this.#kept, lane)) {
       for (let index = 0; index < lane.gates.length; index++) {
-        const untilUs = this.#keptUntilUs(lane.gates[index], head.costs, index, nowUs);
+        const untilUs = this.#keptUntilUs(lane.gates[index], costs, index, nowUs);
         if (untilUs <= nowUs) continue;
         this.#stopUs = Math.max(untilUs, nowUs + LEAST_LOOK_US);
-        this.#stopSlackUs = 0;
         return lane.gates[index];
       }
     }
-    const stop = this.arbiter.stopOf(lane.need, head.costs, nowUs);
-    if (stop === undefined) {
-      this.#stopUs = nowUs;
-      this.#stopSlackUs = 0;
-      lane.isHeld = false;
-      return gateAhead(lane);
-    }
-    this.#note(lane, stop, nowUs);
+    const stop = this.owner.arbiter.look(lane.need, costs, nowUs, NOBODY);
+    lane.isHeld = stop !== undefined && isHeld(lane, stop);
+    if (stop === undefined) return gateAhead(lane);
+    this.#stopUs = stop.limit === "quota" ? Math.min(stop.atUs, nowUs + LOOK_AGAIN_US) : stop.atUs;
+    this.#stopSlackUs = stop.slackUs;
     return lane.gates[stop.index];
-  }
-
-  #note(lane: Lane, stop: Readonly<Stop>, nowUs: number): void {
-    const { atUs, slackUs, limit } = stop;
-    this.#stopUs = limit === "quota" ? Math.min(atUs, nowUs + LOOK_AGAIN_US) : atUs;
-    this.#stopSlackUs = slackUs;
-    lane.isHeld = isHeld(lane, stop);
   }
 
   /** Chooses the lane whose keys are kept: of those that need several, the head that has waited longest, once beyond `ageing`. */
@@ -329,32 +430,34 @@ export class Queue {
     const before = this.#kept;
     let lane: Lane | undefined;
     for (let elder = this.#elders.peek(); elder !== undefined && lane === undefined; elder = this.#elders.peek()) {
-      if (nowUs <= elder.sinceUs + this.ageingUs) break;
-      lane = elder.lane;
-      if (lane === before) return;
+      if (nowUs <= this.#agedUs(elder)) break;
+      if (elder.lane === before) return;
       // Somebody else was stopped at its gate before it, so that nobody has looked what stops it.
-      const stop = this.arbiter.stopOf(lane.need, lane.head?.costs ?? ONE, nowUs);
-      if (stop === undefined || !isHeld(lane, stop)) break;
-      lane.isHeld = true;
-      this.#elders.remove(elder);
-      lane = undefined;
+      const stop = this.owner.arbiter.look(elder.lane.need, elder.lane.head?.costs ?? ONE, nowUs, NOBODY);
+      if (stop === undefined || !isHeld(elder.lane, stop)) lane = elder.lane;
+      else this.#elders.remove(elder);
     }
     if (lane === before) return;
     this.#kept = lane;
-    for (const each of [before, lane]) {
-      for (const gate of each?.gates ?? []) this.#wake(gate);
-    }
+    for (const gate of [...(before?.gates ?? []), ...(lane?.gates ?? [])]) this.#wake(gate);
+  }
+
+  /** Until when a head has not waited for longer than `ageing`. */
+  #agedUs({ lane }: Elder): number {
+    return (lane.head?.askedUs ?? Number.POSITIVE_INFINITY) + this.ageingUs;
   }
 
   /** From when on a start at this key does not delay the lane whose keys are kept; at or before `nowUs`: it does not now. */
   #keptUntilUs(gate: Gate, costs: Costs, index: number, nowUs: number): number {
     const kept = this.#kept;
     const head = kept?.head;
-    if (kept === undefined || head === undefined || !gate.hasLane(kept)) return nowUs;
-    const obstacles = this.arbiter.look(kept.need, head.costs, nowUs, NOBODY);
-    const startUs = obstacles.reduce((latestUs, { atUs }) => Math.max(latestUs, atUs), nowUs);
+    if (kept === undefined || head === undefined || !gate.lanes.has(kept)) return nowUs;
+    let startUs = nowUs;
+    this.owner.arbiter.look(kept.need, head.costs, nowUs, NOBODY, (_index, _limit, atUs) => {
+      startUs = Math.max(startUs, atUs);
+    });
     const ahead = { requests: 1, units: costAt(costs, index) };
-    const behindUs = this.arbiter.readyAt(gate.slot, costAt(head.costs, kept.gates.indexOf(gate)), nowUs, ahead);
+    const behindUs = this.owner.arbiter.readyAt(gate.slot, costAt(head.costs, kept.gates.indexOf(gate)), nowUs, ahead);
     return behindUs > startUs ? behindUs : nowUs;
   }
 
@@ -377,24 +480,21 @@ export class Queue {
   #enter(lane: Lane, gate: Gate): void {
     lane.gate = gate;
     gate.parked.push(lane);
-    this.#rank(lane);
-    if (gate.parked.peek() === lane) this.#stop(gate);
-    // The first of them was in nobody's way so far, so that nobody looked where it is stopped by now.
-    else if (gate.parked.size === 2 && gate.isHeavy) this.#wake(gate);
+    if (gate.parked.peek() === lane) this.#setStop(gate);
+    else this.#rank(lane);
   }
 
-  #stop(gate: Gate): void {
+  /** The first lane at a key is stopped there, as `#stopOf` has found. */
+  #setStop(gate: Gate): void {
     const lane = gate.parked.peek();
     if (lane !== undefined) this.#rank(lane);
     this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
-    gate.watchHeavy();
   }
 
   /** Gives a lane that needs several keys its place among the elders, or takes it away while it is held. */
-  #rank(lane: Lane): void {
-    const { elder } = lane;
+  #rank({ elder, isHeld }: Lane): void {
     if (elder === undefined) return;
-    if (!lane.isHeld) this.#elders.update(elder);
+    if (!isHeld) this.#elders.update(elder);
     else if (elder.position >= 0) this.#elders.remove(elder);
   }
 
@@ -407,17 +507,20 @@ export class Queue {
     this.#wake(gate);
   }
 
-  #join(lane: Lane): void {
+  #join(lane: Lane): Lane {
+    this.lanes.set(lane.need.name, lane);
     lane.gates = lane.need.slots.map((slot) => {
       const gate = this.#gates.get(slot) ?? new Gate(slot);
       this.#gates.set(slot, gate);
-      gate.addLane(lane);
+      gate.lanes.add(lane);
       // Whoever was alone there may have its keys kept from now on, if it needs several with others.
-      if (gate.laneCount === 2) for (const { elder } of gate.lanes) if (elder !== undefined) this.#elders.update(elder);
-      this.slab.setFlag(slot, HAS_GATE, true);
+      if (gate.lanes.size === 2)
+        for (const { elder } of gate.lanes) if (elder !== undefined) this.#elders.update(elder);
+      this.owner.keys.slab.setFlag(slot, HAS_GATE, true);
       return gate;
     });
     if (lane.gates.length > 1) lane.elder = new Elder(lane);
+    return lane;
   }
 
   #dissolve(lane: Lane): void {
@@ -430,14 +533,13 @@ export class Queue {
       this.#wake(gate);
     }
     for (const left of lane.gates) {
-      left.removeLane(lane);
-      left.waiting -= lane.size;
+      left.lanes.delete(lane);
       // The lane whose keys are kept may have no reason for it any more.
-      if (left.laneCount === 1 && this.isKeptAt(left)) this.#letGo();
-      if (left.laneCount > 0) continue;
+      if (left.lanes.size === 1 && this.isKeptAt(left)) this.#letGo();
+      if (left.lanes.size > 0) continue;
       if (left.position >= 0) this.#wakeUps.remove(left);
       this.#gates.delete(left.slot);
-      this.slab.setFlag(left.slot, HAS_GATE, false);
+      this.owner.keys.slab.setFlag(left.slot, HAS_GATE, false);
     }
     if (this.#kept === lane) this.#letGo();
   }
@@ -460,39 +562,46 @@ export class Queue {
     this.#wakeUps.update(gate);
   }
 
-  #arm(nowUs: number): void {
-    const nextUs = this.#nextUs(nowUs);
-    const gate = this.#wakeUps.peek();
-    this.#timer.set(nextUs, gate?.readyUs === nextUs ? gate.slackUs : 0);
-  }
-
-  #nextUs(nowUs: number): number {
+  #nextUs(): number {
     if (this.waiting === 0) return this.alarmUs;
-    const startUs = Math.max(this.#wakeUps.peek()?.readyUs ?? Number.POSITIVE_INFINITY, this.pausedUntilUs, nowUs);
+    const readyUs = this.#wakeUps.peek()?.readyUs ?? Number.POSITIVE_INFINITY;
     const elder = this.#elders.peek();
-    const agedUs = elder === undefined || elder.lane === this.#kept ? undefined : elder.sinceUs + this.ageingUs + 1;
-    const electUs = Math.max(nowUs, agedUs ?? Number.POSITIVE_INFINITY);
-    const nextUs = Math.min(startUs, this.deadlines.nextUs, this.alarmUs, electUs);
+    const agedUs =
+      elder === undefined || elder.lane === this.#kept ? Number.POSITIVE_INFINITY : this.#agedUs(elder) + 1;
+    const deadlineUs = this.#deadlines.peek()?.deadlineUs ?? Number.POSITIVE_INFINITY;
+    const nextUs = Math.min(Math.max(readyUs, this.pausedUntilUs), deadlineUs, this.alarmUs, agedUs);
     // Somebody waits for an answer or for `resume`: the process stays.
-    return nextUs === Number.POSITIVE_INFINITY ? nowUs + FAR_US : nextUs;
+    return nextUs === Number.POSITIVE_INFINITY ? this.owner.nowUs() + FAR_US : nextUs;
   }
+}
+
+/** A key of the lane where another one stands before it; undefined when it is its turn at all of them. */
+function gateAhead(lane: Lane): Gate | undefined {
+  if (lane.gates.length === 1) return undefined;
+  return lane.gates.find(({ parked }) => {
+    const first = parked.peek();
+    return first !== undefined && first !== lane && isLaneBefore(first, lane);
+  });
 }
 
 /** Whether keeping its keys would not help a lane: what stops it is nobody's turn to end, or it shares no more than one key with others. */
 function isHeld(lane: Lane, { index, limit }: Readonly<Stop>): boolean {
-  const shared = lane.gates.filter(({ laneCount }) => laneCount > 1);
+  const shared = lane.gates.filter(({ lanes }) => lanes.size > 1);
   return HELD_BY.has(limit) || shared.length < 2 || !shared.includes(lane.gates[index]);
 }
 
-/** One of each that a queue is made of, of no limiter. */
-const EXEMPLAR = new Gate(-1);
-{
-  const host = { origin: "", intents: new Map(), exempt: false } as unknown as Need["host"];
-  const target = { key: "", intent: undefined, scopes: [] };
-  const need: Need = { name: "", key: "", slots: [], scopeNames: [], rowNames: [], host, target };
-  const lane = new Lane(need, 1);
-  // Numbers that are not whole: a layout that has only met whole ones is given up for another at the first that is not.
-  lane.add(new Waiter(0.5, 0, ONE, target, undefined, Math.abs as never, Math.abs as never), 0);
-  EXEMPLAR.slackUs = 0.5;
-  EXEMPLAR.parked.push(lane);
+function setTerms(waiter: Waiter, deadlineUs: number, cost: AcquireOptions["cost"], isOwnDeadline: boolean): void {
+  const isPlain = cost === undefined && !isOwnDeadline && deadlineUs === Number.POSITIVE_INFINITY;
+  waiter.terms = isPlain ? undefined : new Terms(waiter, deadlineUs, cost, isOwnDeadline);
+}
+
+/** What `capture` was last called with. One function for all promises, so that a hundred thousand waiters do not make as many. */
+const captured: { resolve: (permit: Permit) => void; reject: (reason: unknown) => void } = {
+  resolve: () => undefined,
+  reject: () => undefined,
+};
+
+function capture(resolve: (permit: Permit) => void, reject: (reason: unknown) => void): void {
+  captured.resolve = resolve;
+  captured.reject = reject;
 }

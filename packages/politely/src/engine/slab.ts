@@ -1,22 +1,21 @@
-import { type Calendars, type Key, type LogSpace, Rest, ROW } from "../core/key.js";
+import { type Calendars, type Key, Rest, ROW } from "../core/key.js";
 
-// The blocks of all keys of a process are rows of numbers in a few large pieces, so that growing copies nothing, finding a row among a
-// million misses no cache on the way, and a piece of forgotten keys can be given back whole.
+// The blocks of all keys of a process are rows of numbers in a few large chunks, so that growing copies nothing, finding a row among a
+// million misses no cache on the way, and the memory of forgotten keys can be given back.
 
-const { LAST_US, SEEN_US, PROFILE, LOG } = ROW;
+const { LAST_US, SEEN_US, PROFILE } = ROW;
 
 /** Statistics, where they are kept, follow the block in the words from here on (see books.ts). */
-export const STATS_AT = 6;
-const WORDS_BARE = 6;
-const WORDS_WITH_STATS = 11;
+const STATS_AT = 5;
+const WORDS_BARE = 5;
+const WORDS_WITH_STATS = 10;
 
-/** Bits of PROFILE above the profile's number. A row with none of them set and a simple profile is decided by arithmetic alone. */
+/** Bits of PROFILE above the profile's number. A row with none of them set may take the short way. */
 export const PROFILE_MASK = 0x00ff_ffff;
 export const HAS_REST = 1 << 24;
 export const HAS_GATE = 1 << 25;
-export const HAS_LOG = 1 << 26;
-export const IS_IDLE = 1 << 27;
-export const IS_OTHER = 1 << 28;
+export const IS_IDLE = 1 << 26;
+export const IS_OTHER = 1 << 27;
 
 const CHUNK_BITS = 15;
 const CHUNK_ROWS = 1 << CHUNK_BITS;
@@ -26,31 +25,54 @@ const NONE = 0xffff_ffff;
 
 /** Rows that live and go together. */
 export class Chunk {
-  words: Float64Array;
-  halves: Uint32Array;
-  live = 0;
+  words = new Float64Array(0);
+  halves = new Uint32Array(0);
+  #live = 0;
   /** Rows handed out so far; those returned are linked from `free`. */
-  used = 0;
-  free = NONE;
-  /** It is on the list of chunks that may have room. */
-  isRoomy = true;
+  #used = 0;
+  #free = NONE;
 
   constructor(
-    rows: number,
     readonly stride: number,
-  ) {
-    this.words = new Float64Array(rows * stride);
-    this.halves = new Uint32Array(this.words.buffer);
+    readonly firstRows: number,
+  ) {}
+
+  get isFull(): boolean {
+    return this.#free === NONE && this.#used === CHUNK_ROWS;
   }
 
-  get rows(): number {
-    return this.words.length / this.stride;
+  /** A row of zeros but for LAST_US and SEEN_US, which say "never". */
+  take(): number {
+    let row = this.#free;
+    if (row !== NONE) this.#free = this.halves[2 * row * this.stride + PROFILE];
+    else {
+      row = this.#used++;
+      if (this.words.length < this.#used * this.stride) this.#resize(Math.max(this.firstRows, 2 * row));
+    }
+    this.#live += 1;
+    const word = row * this.stride;
+    this.words.fill(0, word, word + this.stride);
+    this.words[word + LAST_US] = Number.NEGATIVE_INFINITY;
+    this.words[word + SEEN_US] = Number.NEGATIVE_INFINITY;
+    return row;
   }
 
-  /** Moves the rows into a new block of `rows`. */
-  resize(rows: number): void {
+  /** Takes a row back. With the last one all memory goes. */
+  giveBack(row: number): void {
+    this.#live -= 1;
+    if (this.#live === 0) {
+      this.#resize(0);
+      this.#used = 0;
+      this.#free = NONE;
+      return;
+    }
+    this.halves[2 * row * this.stride + PROFILE] = this.#free;
+    this.#free = row;
+  }
+
+  #resize(rows: number): void {
     const words = new Float64Array(rows * this.stride);
-    words.set(this.words.subarray(0, Math.min(words.length, this.words.length)));
+    if (rows > 0) words.set(this.words);
     this.words = words;
     this.halves = new Uint32Array(words.buffer);
   }
@@ -60,20 +82,17 @@ export class Chunk {
 export class Slab implements Key {
   readonly chunks: Chunk[] = [];
   readonly rests = new Map<number, Rest>();
-  readonly logs = new Logs();
   readonly stride: number;
   /** In 8-byte words from the row's first; -1 when no statistics are kept. */
   readonly statsAt: number;
-  /** Rows in use. */
-  live = 0;
-  // As a `Key` the slab is the row that `at` was last called with. Nothing keeps it across calls.
+  // As a `Key` the slab is the row that `key` was last called with. Nothing keeps it across calls.
   words: Float64Array = new Float64Array(0);
   halves: Uint32Array = new Uint32Array(0);
   at = 0;
   rest: Rest | undefined = undefined;
   slot = -1;
-  /** Chunks that may have room; checked when used. */
-  readonly #roomy: number[] = [];
+  /** The chunk that new rows come from. */
+  #open = 0;
 
   constructor(
     hasStats: boolean,
@@ -137,106 +156,19 @@ export class Slab implements Key {
     halves[at] = isSet ? halves[at] | flag : halves[at] & ~flag;
   }
 
-  /** Notes whether the row has a log by now, for those who decide by a look at its flags. */
-  noteLog(): void {
-    const at = 2 * this.at;
-    if (this.halves[at + LOG] !== 0) this.halves[at + PROFILE] |= HAS_LOG;
-    else this.halves[at + PROFILE] &= ~HAS_LOG;
-  }
-
-  /** A row of zeros but for LAST_US and SEEN_US, which say "never". */
   allocate(): number {
-    const index = this.#chunkWithRoom();
-    const chunk = this.chunks[index];
-    let row: number;
-    if (chunk.free === NONE) row = chunk.used++;
-    else {
-      row = chunk.free;
-      chunk.free = chunk.halves[2 * row * chunk.stride + PROFILE];
+    if (this.chunks[this.#open]?.isFull !== false) {
+      this.#open = this.chunks.findIndex((chunk) => !chunk.isFull);
+      if (this.#open < 0) {
+        this.chunks.push(new Chunk(this.stride, this.chunks.length === 0 ? FIRST_ROWS : CHUNK_ROWS));
+        this.#open = this.chunks.length - 1;
+      }
     }
-    chunk.live += 1;
-    this.live += 1;
-    const word = row * chunk.stride;
-    chunk.words.fill(0, word, word + chunk.stride);
-    chunk.words[word + LAST_US] = Number.NEGATIVE_INFINITY;
-    chunk.words[word + SEEN_US] = Number.NEGATIVE_INFINITY;
-    return (index << CHUNK_BITS) | row;
+    return (this.#open << CHUNK_BITS) | this.chunks[this.#open].take();
   }
 
-  /** Gives the row back; a chunk whose last row goes gives its memory back. */
   release(slot: number): void {
     this.rests.delete(slot);
-    const index = slot >>> CHUNK_BITS;
-    const chunk = this.chunks[index];
-    const row = slot & CHUNK_MASK;
-    chunk.live -= 1;
-    this.live -= 1;
-    if (!chunk.isRoomy) this.#roomy.push(index);
-    chunk.isRoomy = true;
-    if (chunk.live === 0) {
-      this.chunks[index] = new Chunk(index === 0 ? FIRST_ROWS : 0, chunk.stride);
-      return;
-    }
-    chunk.halves[2 * row * chunk.stride + PROFILE] = chunk.free;
-    chunk.free = row;
-  }
-
-  #chunkWithRoom(): number {
-    for (;;) {
-      const index = this.#roomy.at(-1);
-      if (index === undefined) {
-        this.chunks.push(new Chunk(this.chunks.length === 0 ? FIRST_ROWS : CHUNK_ROWS, this.stride));
-        this.#roomy.push(this.chunks.length - 1);
-        continue;
-      }
-      const chunk = this.chunks[index];
-      if (chunk.free !== NONE || chunk.used < chunk.rows) return index;
-      if (chunk.rows < CHUNK_ROWS) chunk.resize(index === 0 ? chunk.rows * 2 : CHUNK_ROWS);
-      else {
-        this.#roomy.pop();
-        chunk.isRoomy = false;
-      }
-    }
-  }
-}
-
-const FIRST_WORDS = 64;
-
-/** Pieces of one growing block, used again by size. The block is given back when no piece is in use. */
-export class Logs implements LogSpace {
-  memory: Float64Array = new Float64Array(FIRST_WORDS);
-  // Word 0 is never given out, so that a place of 0 can mean "none".
-  #end = 1;
-  #live = 0;
-  readonly #free = new Map<number, number[]>();
-
-  allocate(words: number): number {
-    this.#live += 1;
-    const reused = this.#free.get(words)?.pop();
-    if (reused !== undefined) {
-      this.memory.fill(0, reused, reused + words);
-      return reused;
-    }
-    const at = this.#end;
-    this.#end += words;
-    if (this.#end > this.memory.length) {
-      const memory = new Float64Array(Math.max(this.#end, Math.ceil(this.memory.length * 1.5)));
-      memory.set(this.memory);
-      this.memory = memory;
-    }
-    return at;
-  }
-
-  release(at: number, words: number): void {
-    this.#live -= 1;
-    if (this.#live === 0) {
-      this.memory = new Float64Array(FIRST_WORDS);
-      this.#end = 1;
-      this.#free.clear();
-      return;
-    }
-    const free = this.#free.get(words);
-    if (free === undefined) this.#free.set(words, [at]);
-    else free.push(at);
+    this.chunkOf(slot).giveBack(slot & CHUNK_MASK);
   }
 }

@@ -1,10 +1,10 @@
-import { type Key, NOBODY, ONE, ROW } from "../core/key.js";
+import { type Key, ONE, ROW } from "../core/key.js";
 import { inFlight } from "../core/limits/places.js";
 import { owedAt } from "../core/limits/rate.js";
-import { oldestLeavesUs, windowReadyAt, windowUsed } from "../core/limits/window.js";
+import { oldestLeavesUs, windowFreeAt, windowUsed } from "../core/limits/window.js";
 import type { Rule } from "../core/rule.js";
 import type { Stats, WindowStats } from "../observe/types.js";
-import type { Counts } from "./books.js";
+import { addTo, type Counts } from "./books.js";
 import type { Engine } from "./engine.js";
 
 const { OWED, SEEN_US } = ROW;
@@ -17,39 +17,39 @@ const LISTED_MOST = 10_000;
 
 /** What is true of a host at this moment, beside its counts. */
 interface Present {
-  readonly lastRequestAt: Date | undefined;
+  /** The last start, and when that was on the wall clock; minus Infinity and undefined where none is known. */
   readonly lastUs: number;
+  readonly lastRequestAt?: Date | undefined;
   readonly inFlight: number;
   readonly waiting: number;
-  readonly cooldownMs: number;
-  readonly tokens: number | undefined;
-  readonly windows: readonly WindowStats[];
-  readonly foldedHosts: number | undefined;
+  readonly cooldownMs?: number;
+  readonly tokens?: number | undefined;
+  readonly windows?: readonly WindowStats[];
+  readonly foldedHosts?: number;
 }
 
-const NO_WINDOWS: readonly WindowStats[] = [];
-
 /** The statistics of one row. */
-export function hostStats(engine: Engine, host: string, slot: number, nowUs: number): Stats {
-  const { arbiter, books, keys, queue, slab, clock } = engine;
+export function hostStats(
+  { arbiter, books, clock, keys, queue, slab }: Engine,
+  host: string,
+  slot: number,
+  nowUs: number,
+): Stats {
   keys.bring(slot, host, true, nowUs);
   // Before the books are read: looking may find that some have lapsed.
   arbiter.lapse(slot, nowUs);
-  const { rule } = keys.profileOf(slot);
+  const rule = keys.ruleOf(slot);
   const key = slab.key(slot);
-  const lastUs = books.lastUs(slot);
+  const lastUs = keys.lastUs(slot);
   const hasStarted = lastUs !== Number.NEGATIVE_INFINITY;
-  const heldUs = Math.max(key.rest?.incident?.untilUs ?? nowUs, nowUs) - nowUs;
-  // Nothing is spread: this is made for every host there is.
-  return new Snapshot(host, books.read(slot) ?? { ...books.folded }, {
-    lastRequestAt: hasStarted ? new Date(clock.wall() - (nowUs - lastUs) / 1000) : undefined,
+  return new Snapshot(host, books.read(slot), {
     lastUs,
+    lastRequestAt: hasStarted ? new Date(clock.wall() - (nowUs - lastUs) / 1000) : undefined,
     inFlight: inFlight(key, rule, nowUs),
     waiting: queue.gateAt(slot)?.waiting ?? 0,
-    cooldownMs: heldUs / 1000,
+    cooldownMs: Math.max(0, (key.rest?.holds?.incident?.untilUs ?? nowUs) - nowUs) / 1000,
     tokens: rule.rateCount === 0 ? undefined : tokensOf(key, rule, nowUs),
-    windows: rule.windows.length === 0 ? NO_WINDOWS : windowStats(key, rule, nowUs),
-    foldedHosts: undefined,
+    windows: windowStats(key, rule, nowUs),
   });
 }
 
@@ -59,14 +59,13 @@ function tokensOf({ words, at }: Key, rule: Rule, nowUs: number): number {
 }
 
 function windowStats(key: Key, rule: Rule, nowUs: number): WindowStats[] {
-  return rule.windows.map((window, index) => {
+  return rule.windows.map((window) => {
     const calls = windowUsed(key, rule, window, nowUs);
-    const freeUs = windowReadyAt(key, rule, index, ONE, NOBODY, nowUs);
     return {
       calls,
       remaining: Math.max(0, window.count - calls),
       periodMs: window.perUs / 1000,
-      nextFreeMs: Math.max(0, freeUs - nowUs) / 1000,
+      nextFreeMs: Math.max(0, windowFreeAt(key, rule, window, ONE.window, nowUs) - nowUs) / 1000,
       oldestLeavesMs: Math.max(0, oldestLeavesUs(key, window, nowUs) - nowUs) / 1000,
     };
   });
@@ -74,29 +73,32 @@ function windowStats(key: Key, rule: Rule, nowUs: number): WindowStats[] {
 
 /** Up to 10,000 hosts in order of first use, then all others added up. A million hosts take some 30 ms. */
 export function allStats(engine: Engine, nowUs: number): Stats[] {
-  const { keys, books } = engine;
+  const { books, keys, queue, slab } = engine;
   keys.sweepAll(nowUs);
   const rows: Stats[] = [];
-  const rest = { ...books.folded };
-  let restHosts = books.foldedHosts;
-  let left = engine.options.keepStats > 0 ? LISTED_MOST : 0;
-  let listedFlying = 0;
-  let listedWaiting = 0;
-  for (const [host, slot] of keys.hosts) {
-    if (left > 0) {
-      const stats = hostStats(engine, host, slot, nowUs);
-      if (stats.asked === 0 && stats.granted === 0 && engine.slab.rests.get(slot)?.wasReset !== true) continue;
-      rows.push(stats);
-      left -= 1;
-      listedFlying += stats.inFlight;
-      listedWaiting += stats.waiting;
-    } else if (engine.options.keepStats > 0) {
+  const counts = { ...books.folded };
+  let foldedHosts = books.foldedHosts;
+  let inFlight = books.flying;
+  let { waiting } = queue;
+  for (const [host, slot] of slab.statsAt < 0 ? [] : keys.hosts) {
+    if (rows.length === LISTED_MOST) {
       if (keys.isUncleared(slot)) keys.bring(slot, host, true, nowUs);
-      books.addTo(rest, slot);
-      restHosts += 1;
-    } else break;
+      addTo(counts, books.read(slot));
+      foldedHosts += 1;
+      continue;
+    }
+    const stats = hostStats(engine, host, slot, nowUs);
+    if (stats.asked === 0 && slab.rests.get(slot)?.kept === undefined) continue;
+    rows.push(stats);
+    inFlight -= stats.inFlight;
+    waiting -= stats.waiting;
   }
-  const folded = restStats(rest, restHosts, books.flying - listedFlying, engine.queue.waiting - listedWaiting);
+  const folded = new Snapshot(FOLDED_HOST, counts, {
+    lastUs: Number.NEGATIVE_INFINITY,
+    inFlight,
+    waiting,
+    foldedHosts,
+  });
   if (folded.asked > 0) rows.push(folded);
   return rows;
 }
@@ -106,41 +108,29 @@ export function allStats(engine: Engine, nowUs: number): Stats[] {
  * ends however many come meanwhile; those that are there at the beginning come first.
  */
 export function* eachStats(engine: Engine): Generator<Stats, void, undefined> {
-  const { keys, books, options } = engine;
-  if (options.keepStats > 0) {
-    let left = keys.hosts.size;
-    for (const [host, slot] of keys.hosts) {
-      if (left-- === 0) break;
-      const nowUs = engine.nowUs();
-      keys.look(host, slot, true, nowUs);
-      const stats = keys.hosts.get(host) === slot ? hostStats(engine, host, slot, nowUs) : undefined;
-      // Who reads has to hear that a host was folded away before the next row.
-      engine.flush();
-      if (stats !== undefined && stats.asked > 0) yield stats;
-    }
+  const { books, events, keys, queue, slab } = engine;
+  const hasRows = slab.statsAt >= 0;
+  let left = hasRows ? keys.hosts.size : 0;
+  for (const [host, slot] of keys.hosts) {
+    if (left-- === 0) break;
+    const nowUs = engine.nowUs();
+    keys.look(host, slot, true, nowUs);
+    const stats = keys.hosts.get(host) === slot ? hostStats(engine, host, slot, nowUs) : undefined;
+    // Who reads has to hear that a host was folded away before the next row.
+    events.flush();
+    if (stats !== undefined && stats.asked > 0) yield stats;
   }
-  const isAll = options.keepStats === 0;
-  const folded = restStats(
+  const folded = new Snapshot(
+    FOLDED_HOST,
     { ...books.folded },
-    books.foldedHosts,
-    isAll ? books.flying : 0,
-    isAll ? engine.queue.waiting : 0,
+    {
+      lastUs: Number.NEGATIVE_INFINITY,
+      inFlight: hasRows ? 0 : books.flying,
+      waiting: hasRows ? 0 : queue.waiting,
+      foldedHosts: books.foldedHosts,
+    },
   );
-  engine.flush();
   if (folded.asked > 0) yield folded;
-}
-
-function restStats(counts: Counts, foldedHosts: number, flying: number, waiting: number): Stats {
-  return new Snapshot(FOLDED_HOST, counts, {
-    lastRequestAt: undefined,
-    lastUs: Number.NEGATIVE_INFINITY,
-    inFlight: flying,
-    waiting,
-    cooldownMs: 0,
-    tokens: undefined,
-    windows: NO_WINDOWS,
-    foldedHosts,
-  });
 }
 
 /** What JSON calls a field where that is not the same words in snake case. */
@@ -155,10 +145,10 @@ const JSON_NAMES: Readonly<Record<string, string>> = {
 export interface Snapshot extends Stats {}
 export class Snapshot {
   constructor(host: string, counts: Counts, present: Present) {
-    const { granted, delayed, refused, cancelled, expired, lapsed, waitedUs } = counts;
-    const { lastUs, inFlight, waiting, windows, lastRequestAt, tokens, foldedHosts } = present;
+    const { granted, carried, delayed, refused, cancelled, expired, lapsed, throttled, waitedUs, firstUs } = counts;
+    const { lastUs, inFlight, waiting, windows = [], lastRequestAt, tokens, foldedHosts, cooldownMs = 0 } = present;
     // Those in flight when the statistics were reset are in the books, and not in the numbers.
-    const total = granted - counts.carried;
+    const total = granted - carried;
     const hasMean = total >= 2 && lastUs !== Number.NEGATIVE_INFINITY;
     const totalWaitMs = waitedUs / 1000;
     const numbers: Omit<Stats, "toJSON"> = {
@@ -166,14 +156,14 @@ export class Snapshot {
       totalRequests: total,
       delayedRequests: delayed,
       cancelledRequests: cancelled,
-      throttledRequests: counts.throttled,
+      throttledRequests: throttled,
       totalWaitMs,
       averageWaitMs: delayed === 0 ? 0 : totalWaitMs / delayed,
       delayRate: total === 0 ? 0 : delayed / total,
-      meanIntervalMs: hasMean ? Math.max(0, lastUs - counts.firstUs) / (total - 1) / 1000 : 0,
+      meanIntervalMs: hasMean ? Math.max(0, lastUs - firstUs) / (total - 1) / 1000 : 0,
       inFlight,
       waiting,
-      cooldownMs: present.cooldownMs,
+      cooldownMs,
       windows,
       asked: granted + refused + cancelled + expired + waiting,
       granted,

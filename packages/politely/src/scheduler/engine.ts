@@ -1,7 +1,5 @@
-import { Events } from "../engine/events.js";
 import { toUs } from "../engine/instant.js";
 import type { HeaderReader } from "../engine/outcome.js";
-import { Signals } from "../engine/signals.js";
 import { ClosedError } from "../errors.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
@@ -14,6 +12,7 @@ import { ONE } from "./cost.js";
 import type { Counsel } from "./counsel.js";
 import { costOf, type Demand, demandOf } from "./demand.js";
 import { Departures } from "./departures.js";
+import { Events } from "./events.js";
 import { Keys } from "./keys.js";
 import { costAt, type LaneCost, type LaneSpec, type Waiter } from "./lane.js";
 import { Ledger, type Taken } from "./ledger.js";
@@ -21,6 +20,7 @@ import { EXEMPT_ONLY, HeldPermit } from "./permit.js";
 import type { Profiles } from "./profile.js";
 import { Queue } from "./queue.js";
 import { Settling } from "./settling.js";
+import { Signals } from "./signals.js";
 import { HAS_GATE, IS_IDLE, type Slab } from "./slab.js";
 
 /** What an engine is made of. */

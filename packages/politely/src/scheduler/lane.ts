@@ -1,10 +1,10 @@
 import { Heap, type Positioned } from "../engine/heap.js";
-import { type InLine, Line } from "../engine/line.js";
-import type { SignalWatch, Watched } from "../engine/signals.js";
 import type { ResolvedTarget } from "../policy/types.js";
 import type { AcquireOptions, Permit } from "../types.js";
 import type { Cost } from "./cost.js";
 import type { Gate } from "./gate.js";
+import { type InLine, Line } from "./line.js";
+import type { SignalWatch, Watched } from "./signals.js";
 
 /** Which lane a request belongs to. */
 export interface LaneSpec {

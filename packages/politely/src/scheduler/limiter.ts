@@ -1,7 +1,7 @@
+import type { Slowdown } from "../core/key.js";
 import { checkNames } from "../engine/knownNames.js";
-import { isEnabledBy } from "../engine/need.js";
-import { sameCounting } from "../engine/sameCounting.js";
-import { answerOfError, answerOfValue } from "../engine/taskAnswer.js";
+import { answerOfError, answerOfValue } from "../engine/outcome.js";
+import { isEnabledBy, sameCounting } from "../engine/policies.js";
 import { ClosedError } from "../errors.js";
 import type { Cause, Explanation, LimiterEvent, Stats, UntimedEvent } from "../observe/types.js";
 import type { CompiledPolicy, HttpRules, PolicyInput } from "../policy/types.js";
@@ -25,7 +25,6 @@ import { CLOSED, causesOf, earliestUs, keyName } from "./forecast.js";
 import { Quiet } from "./quiet.js";
 import { reconfigure } from "./reconfigure.js";
 import { resetTarget } from "./resetting.js";
-import type { Slowdown } from "./slowdowns.js";
 import { allStats, eachStats, hostStats } from "./stats.js";
 
 /** Up to this many hosts, one host's statistics are looked up only after a whole sweep, so that what is folded is exact. */

@@ -1,8 +1,8 @@
-import { Deadlines } from "../engine/deadlines.js";
 import { Heap } from "../engine/heap.js";
 import { OneTimer } from "../engine/oneTimer.js";
 import type { Clock } from "../types.js";
 import type { Counsel } from "./counsel.js";
+import { Deadlines } from "./deadlines.js";
 import { Gate, gateAhead, isGateBefore, NO_ROW } from "./gate.js";
 import { Lane, type LaneCost, type LaneSpec, type Terms, type Waiter } from "./lane.js";
 import type { Ledger } from "./ledger.js";

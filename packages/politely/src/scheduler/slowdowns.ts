@@ -1,59 +1,36 @@
-import type { AdaptiveState } from "../core/adaptive.js";
+import type { Adaptive } from "../core/adaptive.js";
+import type { Holds } from "../core/key.js";
 import type { Slab } from "./slab.js";
 import { HAS_SLOWDOWN } from "./slab.js";
 
 /** Who asks a key to be slower than its policy: the site's headers, its robots.txt, or what was learned from its answers. */
 export type SlowdownSource = "headers" | "robots" | "adaptive";
 
-/** A bound that comes on top of a key's limits. It can only make starts later. */
-export interface Slowdown {
-  /** The least time between two starts; 0 for none. */
-  readonly gapUs: number;
-  /** No start before this instant. */
-  readonly holdUntilUs: number;
-  /** From here on it bounds nothing. */
-  readonly untilUs: number;
-  /** Who asked for it and how, for people. */
-  readonly because: string;
-}
-
-/** What the answers of a key have taught. */
-export interface Learned {
-  readonly state: AdaptiveState;
-  /** Why it was last made slower, for people; empty when it never was. */
-  readonly because: string;
-}
-
 /** All of them, in a fixed order. */
 export const SOURCES: readonly SlowdownSource[] = ["headers", "robots", "adaptive"];
 
-type Row = { [Source in SlowdownSource]?: Slowdown };
+type Row = Pick<Holds, SlowdownSource>;
 
 /** Which keys are to be slower than their policy, and until when. */
 export class Slowdowns {
   /** What the answers of keys with an adaptive rule have taught, by row. At full speed there is no slowdown, and still something to know. */
-  readonly learned = new Map<number, Learned>();
+  readonly learned = new Map<number, Adaptive>();
   readonly #rows = new Map<number, Row>();
 
   constructor(readonly slab: Slab) {}
 
   /** Sets or, with undefined, takes away what one source asks of a key. */
-  set(slot: number, source: SlowdownSource, slowdown: Slowdown | undefined): void {
-    let row = this.#rows.get(slot);
-    if (row === undefined) {
-      if (slowdown === undefined) return;
-      row = {};
+  set<Source extends SlowdownSource>(slot: number, source: Source, slowdown: Row[Source]): void {
+    const row = this.#rows.get(slot) ?? {};
+    row[source] = slowdown;
+    if (SOURCES.every((each) => row[each] === undefined)) this.#clear(slot);
+    else {
       this.#rows.set(slot, row);
       this.slab.setFlag(slot, HAS_SLOWDOWN, true);
     }
-    if (slowdown !== undefined) row[source] = slowdown;
-    else {
-      delete row[source];
-      if (SOURCES.every((each) => row[each] === undefined)) this.#clear(slot);
-    }
   }
 
-  get(slot: number, source: SlowdownSource): Slowdown | undefined {
+  get<Source extends SlowdownSource>(slot: number, source: Source): Row[Source] {
     return this.#rows.get(slot)?.[source];
   }
 

@@ -21,9 +21,8 @@ export function hostStats(engine: Engine, host: string, slot: number, nowUs: num
     inFlight,
     waiting: queue.gateAt(slot)?.waiting ?? 0,
     cooldownMs: 0,
-    tokens: undefined,
+
     windows: NO_WINDOWS,
-    foldedHosts: undefined,
   });
 }
 
@@ -87,7 +86,7 @@ function foldedStats(engine: Engine, nowUs: number): Stats {
       inFlight,
       waiting: options.keepStats === 0 ? queue.waiting : 0,
       cooldownMs: 0,
-      tokens: undefined,
+
       windows: NO_WINDOWS,
       foldedHosts: books.foldedHosts,
     },

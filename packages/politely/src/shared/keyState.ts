@@ -29,7 +29,7 @@ export interface KeyState {
   cooldown: CooldownState | undefined;
   /** The place of the one request that went first after a hold; empty when none is out. */
   probe: string;
-  headroom: (Headroom & { readonly because: string }) | undefined;
+  headroom: Headroom | undefined;
   /** One for each policy that was seen lately, or has counted what still matters. Each counts every start, so the strictest in use decides. */
   readonly tracks: Track[];
   readonly places: Place[];

@@ -88,10 +88,8 @@ function hear(state: KeyState, key: SettleKey, operation: SettleOperation, later
   const { cooldown } = state;
   const startedUs = grantedAt(operation);
   if (answer.remaining >= 0) {
-    const said = { remaining: answer.remaining, resetUs: answer.resetUs };
-    const heard = { startedUs: operation.startedUs, nowUs, laterUnits };
-    const next = headroomAfter(state.headroom, said, heard);
-    if (next !== state.headroom) state.headroom = { ...next, because: answer.because };
+    const heard = { startedUs: operation.startedUs, nowUs };
+    state.headroom = headroomAfter(state.headroom, answer, heard, laterUnits);
   }
   if (answer.kind === "rate_limited") state.throttled += 1;
   if (isBadAnswer(answer.kind)) return hold(state, key, answer.kind, isProbe, startedUs, nowUs);

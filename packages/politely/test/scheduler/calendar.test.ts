@@ -89,15 +89,20 @@ describe("periods", () => {
     const endMs = Date.parse("2026-03-01T15:00:00Z");
     const tokyo = quota("day", "Asia/Tokyo");
     const calendar = new WallCalendar(() => 0);
-    const before = calendar.periodAt(tokyo, endMs - 0.001);
-    expect([before.endsAtMs, new WallCalendar(() => 0).periodAt(tokyo, endMs + 0.25).index]).toEqual([
-      endMs,
-      before.index + 1,
-    ]);
+    expect(calendar.periodAt(tokyo, endMs - 0.001).endsAtMs).toBe(endMs);
+    expect(new WallCalendar(() => 0).periodAt(tokyo, endMs + 0.25).startsAtMs).toBe(endMs);
+  });
+
+  it("only grow: a wall clock that is set back stays in the one it was in", () => {
+    const calendar = new WallCalendar(() => 0);
+    const daily = quota("day", "Europe/Berlin");
+    const present = calendar.periodAt(daily, Date.parse("2026-03-01T12:00:00Z"));
+    expect(calendar.periodAt(daily, Date.parse("2025-03-01T12:00:00Z"))).toEqual(present);
+    expect(calendar.periodAt(daily, present.endsAtMs).startsAtMs).toBe(present.endsAtMs);
   });
 });
 
-describe("the index of a period", () => {
+describe("a period", () => {
   const zones = [
     "UTC",
     "Europe/Berlin",
@@ -112,7 +117,7 @@ describe("the index of a period", () => {
     "Pacific/Chatham",
   ];
 
-  it.each(zones)("grows by one from each to the next through the days when %s changes its clocks", (timeZone) => {
+  it.each(zones)("begins where the one before ends, through the days when %s changes its clocks", (timeZone) => {
     for (const [per, count] of [
       ["month", 26],
       ["day", 60],
@@ -123,7 +128,7 @@ describe("the index of a period", () => {
       let period = calendar.periodAt(each, Date.parse("2017-10-14T12:00:00Z"));
       for (let number = 0; number < count; number += 1) {
         const next = calendar.periodAt(each, period.endsAtMs);
-        expect([next.index, next.startsAtMs]).toEqual([period.index + 1, period.endsAtMs]);
+        expect(next.startsAtMs).toBe(period.endsAtMs);
         period = next;
       }
     }
@@ -135,13 +140,13 @@ describe("the index of a period", () => {
     fc.assert(
       fc.property(fc.constantFrom(...zones), anyPer, anyInstant, (timeZone, per, wallMs) => {
         const each = quota(per, timeZone);
-        const calendar = new WallCalendar(() => 0);
-        const { index, startsAtMs, endsAtMs } = calendar.periodAt(each, wallMs);
+        const period = new WallCalendar(() => 0).periodAt(each, wallMs);
+        const { startsAtMs, endsAtMs } = period;
         expect(startsAtMs).toBeLessThanOrEqual(wallMs);
         expect(endsAtMs).toBeGreaterThan(wallMs);
-        expect(calendar.periodNumber(each, index)).toEqual({ index, startsAtMs, endsAtMs });
-        const around = [startsAtMs - 1, startsAtMs, endsAtMs - 1, endsAtMs];
-        expect(around.map((ms) => new WallCalendar(() => 0).periodAt(each, ms).index - index)).toEqual([-1, 0, 0, 1]);
+        const fresh = (ms: number) => new WallCalendar(() => 0).periodAt(each, ms);
+        expect([startsAtMs, endsAtMs - 1].map(fresh)).toEqual([period, period]);
+        expect([fresh(startsAtMs - 1).endsAtMs, fresh(endsAtMs).startsAtMs]).toEqual([startsAtMs, endsAtMs]);
       }),
       seeded(60),
     );
@@ -151,7 +156,7 @@ describe("the index of a period", () => {
     const calendar = new WallCalendar(() => 0);
     const wallMs = Date.parse("2026-03-01T15:00:00Z");
     const asked = [quota("day", "UTC"), quota("day", "Asia/Tokyo"), quota("hour", "UTC"), quota("day", "UTC")];
-    const [utc, tokyo, hour, again] = asked.map((each) => calendar.periodAt(each, wallMs).index);
-    expect([tokyo, hour, again]).toEqual([utc + 1, utc * 24 + 15, utc]);
+    const starts = asked.map((each) => new Date(calendar.periodAt(each, wallMs).startsAtMs).toISOString().slice(0, 13));
+    expect(starts).toEqual(["2026-03-01T00", "2026-03-01T15", "2026-03-01T15", "2026-03-01T00"]);
   });
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Deadlines } from "../../src/engine/deadlines.js";
+import { Deadlines } from "../../src/scheduler/deadlines.js";
 import { Terms } from "../../src/scheduler/lane.js";
 import { seeded } from "../laws/seeded.js";
 import { laneOf, stopWaiting, waitingTerms } from "./waiters.js";

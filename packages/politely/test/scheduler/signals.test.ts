@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { Signals, type Watched } from "../../src/engine/signals.js";
+import { Signals, type Watched } from "../../src/scheduler/signals.js";
 
 /** Signals that note who was told what, and an abort controller whose listeners are counted. */
 function watched() {

@@ -1,57 +1,52 @@
 import { incidentReadyAt, isIncidentForgotten } from "../incident.js";
-import type { Key, Rest, Slowdown, Tell } from "../key.js";
+import type { Holds, Key, Slowdown, Tell } from "../key.js";
 import type { Rule } from "../rule.js";
 import { isAnswerDue, spacedFromUs } from "./gap.js";
 
-/** Who asks a key to be slower than its rule: the site's headers, its robots.txt, or what its answers have taught. */
-export type SlowdownSource = "headers" | "robots" | "adaptive";
+/** Who asks a key to be slower than its rule, and how that begins in a sentence. */
+const SLOWDOWNS = [
+  ["headers", "the site says"],
+  ["robots", "robots.txt says"],
+  ["adaptive", "slower for now,"],
+] as const;
 
-/** All of them, in a fixed order. */
-export const SLOWDOWNS: readonly SlowdownSource[] = ["headers", "robots", "adaptive"];
-
-const SAYS: Readonly<Record<SlowdownSource, string>> = {
-  headers: "the site says",
-  robots: "robots.txt says",
-  adaptive: "slower for now,",
-};
+/** What holds a key; made where there is nothing yet. */
+export function needHolds(key: Key): Holds {
+  const rest = key.needRest();
+  rest.holds ??= {};
+  return rest.holds;
+}
 
 /** When a person's pause ends; Infinity where it has no end. */
-export function pauseReadyAt(rest: Rest, nowUs: number, tell?: Tell): number {
-  const atUs = rest.pausedUntilUs;
-  if (atUs > nowUs) tell?.({ limit: "pause", atUs, isAwaited: false, latestUs: atUs, words: "paused" });
+export function pauseReadyAt(
+  { pausedUntilUs: atUs = Number.NEGATIVE_INFINITY }: Holds,
+  nowUs: number,
+  tell?: Tell,
+): number {
+  if (atUs > nowUs) tell?.("pause", atUs, "paused");
   return atUs;
 }
 
-/** When nobody but people and the rule stands in the way: after the cooldown, its probe, and what the site asks for. */
-export function holdsReadyAt(key: Key, rest: Rest, rule: Rule, nowUs: number, tell?: Tell): number {
+/** When neither a cooldown, nor its probe, nor what the site asks for stands in the way. */
+export function holdsReadyAt(key: Key, holds: Holds, rule: Rule, nowUs: number, tell?: Tell): number {
   let atUs = Number.NEGATIVE_INFINITY;
-  const { incident } = rest;
+  const { incident } = holds;
   if (incident !== undefined) {
-    atUs = incidentReadyAt(incident, rule.gapUs);
     const { untilUs, because } = incident;
-    if (untilUs > nowUs) {
-      const words = `cooling down after ${because}`;
-      tell?.({ limit: "cooldown", atUs: untilUs, isAwaited: false, latestUs: untilUs, words, because });
-    } else if (atUs > nowUs) {
-      const words = `one probe is out after ${because}`;
-      tell?.({ limit: "probe", atUs: nowUs, isAwaited: true, latestUs: atUs, words, because });
-    }
+    atUs = incidentReadyAt(incident, rule.gapUs);
+    if (untilUs > nowUs) tell?.("cooldown", untilUs, `cooling down after ${because}`, undefined, because);
+    else if (atUs > nowUs) tell?.("probe", nowUs, `one probe is out after ${because}`, atUs, because);
   }
-  for (const source of SLOWDOWNS) {
-    const slowdown = rest[source];
-    if (slowdown === undefined) continue;
-    if (slowdown.untilUs <= nowUs) {
-      rest[source] = undefined;
-      continue;
-    }
-    const slowUs = slowdownReadyAt(slowdown, spacedFromUs(key, rule));
-    if (slowUs > atUs) atUs = slowUs;
-    if (tell === undefined || slowUs <= nowUs) continue;
+  for (const [limit, says] of SLOWDOWNS) {
+    const slowdown = holds[limit];
+    if (slowdown === undefined || slowdown.untilUs <= nowUs || (limit === "adaptive" && !rule.adaptive)) continue;
+    const latestUs = slowdownReadyAt(slowdown, spacedFromUs(key, rule));
+    atUs = Math.max(atUs, latestUs);
+    if (tell === undefined || latestUs <= nowUs) continue;
     const { because } = slowdown;
-    const words = `${SAYS[source]} ${because}`;
-    const isAwaited = isAnswerDue(key, rule);
-    const earliestUs = isAwaited ? slowdownReadyAt(slowdown, nowUs) : slowUs;
-    tell({ limit: source, atUs: earliestUs, isAwaited, latestUs: slowUs, words, because });
+    const isDue = isAnswerDue(key, rule);
+    const earliestUs = isDue ? slowdownReadyAt(slowdown, nowUs) : latestUs;
+    tell(limit, earliestUs, `${says} ${because}`, isDue ? latestUs : undefined, because);
   }
   return atUs;
 }
@@ -62,16 +57,14 @@ function slowdownReadyAt({ gapUs, holdUntilUs, untilUs }: Slowdown, fromUs: numb
 }
 
 /** Until when forgetting the key would be a gift. What robots.txt asks is asked again with the next request: only its running gap counts. */
-export function holdsOweUntil(key: Key, rest: Rest, rule: Rule, nowUs: number): number {
-  let untilUs = rest.pausedUntilUs;
-  if (rest.incident !== undefined && !isIncidentForgotten(rest.incident, nowUs)) {
-    untilUs = Math.max(untilUs, rest.incident.untilUs, nowUs + 1);
-  }
-  for (const source of SLOWDOWNS) {
-    const slowdown = rest[source];
-    if (slowdown === undefined || slowdown.untilUs <= nowUs) continue;
-    const slowUs = source === "robots" ? slowdownReadyAt(slowdown, spacedFromUs(key, rule)) : slowdown.untilUs;
-    untilUs = Math.max(untilUs, slowUs);
-  }
-  return untilUs;
+export function holdsOweUntil(key: Key, holds: Holds, rule: Rule, nowUs: number): number {
+  const { incident, headers, robots, adaptive, pausedUntilUs = nowUs } = holds;
+  const isIncident = incident !== undefined && !isIncidentForgotten(incident, nowUs);
+  return Math.max(
+    pausedUntilUs,
+    isIncident ? Math.max(incident.untilUs, nowUs + 1) : nowUs,
+    headers?.untilUs ?? nowUs,
+    robots === undefined ? nowUs : slowdownReadyAt(robots, spacedFromUs(key, rule)),
+    adaptive === undefined || adaptive.gapUs === 0 ? nowUs : adaptive.untilUs,
+  );
 }

@@ -1,4 +1,4 @@
-import { type Ahead, type Key, type Place, type Places, ROW, type Tell } from "../key.js";
+import { type Ahead, type Cost, type Key, type Place, ROW, type Tell } from "../key.js";
 import type { Rule } from "../rule.js";
 
 const { FLIGHT, LAST_US } = ROW;
@@ -8,29 +8,29 @@ export function isFollowed(rule: Rule): boolean {
   return rule.fromAnswer || rule.concurrency !== Number.POSITIVE_INFINITY;
 }
 
-/** Starts in flight. A key that has not started for `maxHold` has none but those that hold a place. */
+/** Starts in flight that hold no place. A key that has not started for `maxHold` has none. */
+export function looseCount({ words, halves, at }: Key, rule: Rule, nowUs: number): number {
+  return words[at + LAST_US] + rule.maxHoldUs <= nowUs ? 0 : halves[2 * at + FLIGHT];
+}
+
+/** Starts in flight. */
 export function inFlight(key: Key, rule: Rule, nowUs: number): number {
   return looseCount(key, rule, nowUs) + (key.rest?.places?.count ?? 0);
 }
 
-/** Starts in flight that hold no place. */
-export function looseCount(key: Key, rule: Rule, nowUs: number): number {
-  const count = key.halves[2 * key.at + FLIGHT];
-  return count === 0 || lastStartUs(key) + rule.maxHoldUs <= nowUs ? 0 : count;
-}
-
-/** The last start, also when it was forgotten by a `reset`. */
-function lastStartUs(key: Key): number {
-  return Math.max(key.words[key.at + LAST_US], key.rest?.lastUs ?? Number.NEGATIVE_INFINITY);
+/** When the next start in flight counts as lost; Infinity when nothing is in flight. */
+export function lapsesAtUs(key: Key, rule: Rule, nowUs: number): number {
+  const firstUs = key.rest?.places?.first?.startedUs ?? Number.POSITIVE_INFINITY;
+  const looseUs = looseCount(key, rule, nowUs) === 0 ? Number.POSITIVE_INFINITY : key.words[key.at + LAST_US];
+  return Math.min(firstUs, looseUs) + rule.maxHoldUs;
 }
 
 /** At most `concurrency` starts in flight. A place whose permit is not released is free again after `maxHold`. */
-export function placesReadyAt(key: Key, rule: Rule, ahead: Ahead, nowUs: number, tell?: Tell): number {
+export function placesReadyAt(key: Key, rule: Rule, _: Cost, nowUs: number, ahead: Ahead, tell?: Tell): number {
   if (inFlight(key, rule, nowUs) + ahead.requests < rule.concurrency) return nowUs;
   const first = key.rest?.places?.first;
-  const latestUs = (first?.startedUs ?? lastStartUs(key)) + rule.maxHoldUs;
-  const words = `concurrency ${rule.text.concurrency}, all in flight`;
-  tell?.({ limit: "concurrency", atUs: nowUs, isAwaited: true, latestUs, words });
+  const latestUs = (first?.startedUs ?? key.words[key.at + LAST_US]) + rule.maxHoldUs;
+  tell?.("concurrency", nowUs, `concurrency ${rule.text.concurrency}, all in flight`, latestUs);
   // Those ahead may not be in flight yet: then it is their places that are free again.
   return ahead.requests === 0 ? latestUs : nowUs + rule.maxHoldUs;
 }
@@ -40,18 +40,10 @@ export function placesTake(key: Key, startedUs: number, pendingUnits: number): P
   const rest = key.needRest();
   rest.places ??= { count: 0, pendingUnits: 0, first: undefined, last: undefined };
   const { places } = rest;
-  const { last } = places;
-  const place: Place = {
-    startedUs,
-    pendingUnits,
-    isLive: true,
-    isLapsed: false,
-    permit: undefined,
-    previous: last,
-    next: undefined,
-  };
-  if (last === undefined) places.first = place;
-  else last.next = place;
+  const previous = places.last;
+  const place: Place = { startedUs, pendingUnits, isLapsed: false, permit: undefined, previous, next: undefined };
+  if (previous === undefined) places.first = place;
+  else previous.next = place;
   places.last = place;
   places.count += 1;
   places.pendingUnits += pendingUnits;
@@ -59,14 +51,20 @@ export function placesTake(key: Key, startedUs: number, pendingUnits: number): P
 }
 
 /** Frees a place. */
-export function placesGiveBack(places: Places, place: Place): void {
+export function placesGiveBack({ rest }: Key, place: Place): void {
+  const places = rest?.places;
+  if (places === undefined) return;
   if (place.previous === undefined) places.first = place.next;
   else place.previous.next = place.next;
   if (place.next === undefined) places.last = place.previous;
   else place.next.previous = place.previous;
   place.previous = undefined;
   place.next = undefined;
-  place.isLive = false;
   places.count -= 1;
   places.pendingUnits -= place.pendingUnits;
+}
+
+/** Until when something may be in flight; `nowUs` when nothing is. */
+export function placesOweUntil(key: Key, rule: Rule, nowUs: number): number {
+  return inFlight(key, rule, nowUs) === 0 ? nowUs : Math.max(nowUs + 1, key.words[key.at + LAST_US] + rule.maxHoldUs);
 }

@@ -1,4 +1,4 @@
-import { type Ahead, type Bucket, type Key, ROW, type Tell } from "../key.js";
+import { type Ahead, type Bucket, type Cost, type Key, ROW, type Tell } from "../key.js";
 import type { Rule } from "../rule.js";
 
 // A bucket remembers one debt: `OWED`, in unit-microseconds, as it was at `SEEN_US`. One unit owes `ratePerUs` of it, and
@@ -13,18 +13,17 @@ export function owedAt(rateCount: number, owed: number, seenUs: number, nowUs: n
 }
 
 /** Any span of `t` grants at most `burst + t * rateCount / ratePerUs` units. */
-export function rateReadyAt(key: Key, rule: Rule, cost: number, ahead: Ahead, nowUs: number, tell?: Tell): number {
+export function rateReadyAt(key: Key, rule: Rule, cost: Cost, nowUs: number, ahead: Ahead, tell?: Tell): number {
+  if (rule.rateCount === 0) return nowUs;
   const { words, at } = key;
-  const units = cost + ahead.units.rate;
+  const units = cost.rate + ahead.units.rate;
   const room = (rule.burst - units) * rule.ratePerUs;
   const owed = words[at + OWED];
   // Rounded up, so that nothing starts early.
   let atUs = owed > room ? words[at + SEEN_US] + Math.ceil((owed - room) / rule.rateCount) : words[at + SEEN_US];
   // A full bucket cannot save up for those ahead: their units come out of what it holds now.
   if (room < 0) atUs = Math.max(atUs, nowUs + Math.ceil(-room / rule.rateCount));
-  if (tell !== undefined && atUs > nowUs) {
-    tell({ limit: "rate", atUs, isAwaited: false, latestUs: atUs, words: `rate ${rule.text.rate}` });
-  }
+  if (atUs > nowUs) tell?.("rate", atUs, `rate ${rule.text.rate}`);
   return atUs;
 }
 
@@ -50,9 +49,9 @@ export function rateGiveBack(key: Key, bucket: Bucket, units: number, laterUnits
   words[at + SEEN_US] = Math.max(words[at + SEEN_US], nowUs);
 }
 
-/** When nothing is owed any more. */
-export function rateOwesUntil(key: Key, bucket: Bucket): number {
-  const { words, at } = key;
+/** When nothing is owed any more; without a bucket nothing is. */
+export function rateOwesUntil({ words, at }: Key, bucket: Bucket | undefined): number {
+  if (bucket === undefined || words[at + OWED] === 0) return Number.NEGATIVE_INFINITY;
   return words[at + SEEN_US] + Math.ceil(words[at + OWED] / bucket.rateCount);
 }
 

@@ -1,35 +1,19 @@
-import { type Ahead, type Cost, type Key, ROW, type Tell } from "../key.js";
+import type { Ahead, Cost, Key, Log, Rest, Tell } from "../key.js";
 import type { Rule, WindowRule } from "../rule.js";
 import { isAnswerDue } from "./gap.js";
 
-// A key's log is one ring of starts, oldest first, that serves all its windows of up to 4,096 units. A larger window has a coarse ring
-// of its own, where starts lie on multiples of a grain. Each start stands there as a pair: its instant, and the units of all starts up
-// to it, so that a window of any length finds what it holds by halving, and nothing is kept for each window. Rings lie in the key's
-// log space, chained from the block's LOG. Starts are numbered; number n lies at place n modulo the capacity. What has left a window
-// stays until its place is needed, so that a longer window finds it.
+// One log of starts serves all windows of a key. It is exact for as long as a window of up to 4,096 units looks back. Older starts, which only
+// larger windows see, lie on multiples of a 1,024th of the period, rounded up. A window finds what it holds by halving.
 
-const { LOG } = ROW;
-/** Words of the heading. */
-const HEADING = 10;
-const CAPACITY = 0;
-/** The numbers of the oldest start known, and of the next one to come. */
-const BEGIN = 1;
-const END = 2;
-/** Units of the starts that are not known any more. */
-const BASE = 3;
-const GRAIN = 4;
-const NEXT = 5;
-/** The longest period and the largest count that the ring ever served: so far back it remembers. */
-const SPAN = 6;
-const MOST = 7;
-/** Starts up to `OLD_UNTIL` lie where an earlier, coarser ring had them. */
-const OLD_GRAIN = 8;
-const OLD_UNTIL = 9;
-
-/** Above so many units a window has a coarse ring. */
+/** Above so many units a window counts in grains. */
 const EXACT_MOST = 4_096;
+const GRAINS = 1_024;
+/** A log shorter than this is not worth tidying. */
+const TIDY_FROM = 64;
+const EMPTY: Log = { spanUs: 0, grainUs: 1, atUs: [], sums: [], tidyFrom: 0 };
+const NOTHING_KNOWN: Partial<Rest> = {};
 
-/** A start as logs know it. */
+/** A start as the log knows it. */
 export interface LoggedStart {
   readonly atUs: number;
   readonly units: number;
@@ -37,320 +21,165 @@ export interface LoggedStart {
 
 /** The grain of a window: 1 up to 4,096 units, else a 1,024th of its period. */
 export function windowGrainUs(count: number, perUs: number): number {
-  return count > EXACT_MOST ? Math.ceil(perUs / 1_024) : 1;
+  return count > EXACT_MOST ? Math.ceil(perUs / GRAINS) : 1;
 }
 
-/** Every interval of length `perUs` holds at most `count` units. A coarse window is never over and late by at most one grain. */
-export function windowReadyAt(
-  key: Key,
-  rule: Rule,
-  index: number,
-  cost: Cost,
-  ahead: Ahead,
-  nowUs: number,
-  tell?: Tell,
-): number {
-  const window = rule.windows[index];
-  // Those ahead fill whole windows one after the other; the rest has to fit beside what is logged.
-  const before = cost.window + ahead.units.window - 1;
-  const laterUs = Math.floor(before / window.count) * window.perUs;
-  const freeUs = freeAt(key, window, (before % window.count) + 1, pendingUnits(key, rule), nowUs);
-  const first = key.rest?.places?.first;
-  const isLapse = freeUs === Number.POSITIVE_INFINITY && first !== undefined;
-  const latestUs = isLapse ? first.startedUs + rule.maxHoldUs + window.perUs : freeUs;
-  const atUs = laterUs === 0 ? latestUs : Math.max(latestUs, nowUs) + laterUs;
-  if (tell === undefined || atUs <= nowUs) return atUs;
-  const isAwaited = latestUs > nowUs && isAnswerDue(key, rule);
-  const earliestUs = isAwaited ? Math.max(nowUs, Math.min(latestUs, nowUs + window.perUs)) + laterUs : atUs;
-  tell({ limit: "window", atUs: earliestUs, isAwaited, latestUs, words: `window ${rule.text.windows[index]}` });
+/** Every interval of a window's length holds at most `count` units. A window with grains is never over, and late by at most one grain. */
+export function windowReadyAt(key: Key, rule: Rule, cost: Cost, nowUs: number, ahead: Ahead, tell?: Tell): number {
+  let atUs = nowUs;
+  for (let index = 0; index < rule.windows.length; index++) {
+    const window = rule.windows[index];
+    // Those ahead fill whole windows one after the other; the rest has to fit beside what is logged.
+    const before = cost.window + ahead.units.window - 1;
+    const laterUs = before < window.count ? 0 : Math.floor(before / window.count) * window.perUs;
+    const latestUs = windowFreeAt(key, rule, window, (before % window.count) + 1, nowUs);
+    const readyUs = laterUs === 0 ? latestUs : Math.max(latestUs, nowUs) + laterUs;
+    if (readyUs > atUs) atUs = readyUs;
+    if (tell === undefined || readyUs <= nowUs) continue;
+    const isAwaited = latestUs > nowUs && isAnswerDue(key, rule);
+    const earliestUs = isAwaited ? Math.min(latestUs, nowUs + window.perUs) + laterUs : readyUs;
+    tell("window", earliestUs, `window ${rule.text.windows[index]}`, isAwaited ? latestUs : undefined);
+  }
   return atUs;
 }
 
+/** When `units` fit beside those logged and those in flight; where only an answer can make room, when that would be a period ago at the latest. */
+export function windowFreeAt(key: Key, rule: Rule, window: WindowRule, units: number, nowUs: number): number {
+  const { log = EMPTY, places } = key.rest ?? NOTHING_KNOWN;
+  const used = windowUsed(key, rule, window, nowUs);
+  const excess = used + units - window.count;
+  if (excess <= 0) return nowUs;
+  const logged = used - pendingUnits(key, rule);
+  if (excess > logged) return (places?.first?.startedUs ?? Number.POSITIVE_INFINITY) + rule.maxHoldUs + window.perUs;
+  // Once the starts that make up the excess have left.
+  return log.atUs[firstAfter(log.sums, unitsBefore(log, log.atUs.length) - logged + excess - 1)] + window.perUs;
+}
+
 /** Units inside a window now, those in flight included where they are counted from their answers. */
-export function windowUsed(key: Key, rule: Rule, { grainUs, perUs }: WindowRule, nowUs: number): number {
-  const ring = ringOf(key, grainUs);
-  const { memory } = key.logs;
-  const logged =
-    ring === 0 ? 0 : total(memory, ring) - sumBefore(memory, ring, firstAfter(memory, ring, nowUs - perUs));
-  return pendingUnits(key, rule) + logged;
+export function windowUsed(key: Key, rule: Rule, { perUs }: WindowRule, nowUs: number): number {
+  const { log = EMPTY } = key.rest ?? NOTHING_KNOWN;
+  const gone = unitsBefore(log, firstAfter(log.atUs, nowUs - perUs));
+  return pendingUnits(key, rule) + unitsBefore(log, log.atUs.length) - gone;
 }
 
 /** When the oldest start leaves a window; minus Infinity when it holds none. */
-export function oldestLeavesUs(key: Key, { grainUs, perUs }: WindowRule, nowUs: number): number {
-  const ring = ringOf(key, grainUs);
-  const { memory } = key.logs;
-  if (ring === 0) return Number.NEGATIVE_INFINITY;
-  const gone = sumBefore(memory, ring, firstAfter(memory, ring, nowUs - perUs));
-  const oldest = firstOver(memory, ring, gone);
-  return oldest === memory[ring + END] ? Number.NEGATIVE_INFINITY : memory[pairOf(memory, ring, oldest)] + perUs;
+export function oldestLeavesUs(key: Key, { perUs }: WindowRule, nowUs: number): number {
+  const { atUs } = key.rest?.log ?? EMPTY;
+  const oldest = atUs.at(firstAfter(atUs, nowUs - perUs));
+  return oldest === undefined ? Number.NEGATIVE_INFINITY : oldest + perUs;
 }
 
-/** Logs a start in every ring of the key, and in those its windows need. */
+/** Logs a start, also one that was made some time ago. */
 export function windowTake(key: Key, rule: Rule, atUs: number, units: number, nowUs: number): void {
   if (units === 0) return;
-  for (const { grainUs } of rule.windows) if (ringOf(key, grainUs) === 0) addRing(key, rule, grainUs);
-  for (let before = 0, ring = firstRing(key); ring !== 0; ring = key.logs.memory[ring + NEXT]) {
-    ring = log(key, before, ring, atUs, units, nowUs);
-    before = ring;
-  }
+  const log = key.rest?.log ?? windowAdopt(key, rule, [], nowUs);
+  insert(log, ceilTo(atUs, log.grainUs), units);
+  if (log.atUs.length > log.tidyFrom) tidy(log, rule, nowUs);
 }
 
 /** Changes the units of a start that was logged, down to none; nothing where it is not known any more. */
-export function windowGiveBack(key: Key, startedUs: number, units: number): void {
-  const { memory } = key.logs;
-  for (let ring = firstRing(key); ring !== 0; ring = memory[ring + NEXT]) {
-    const isOld = startedUs <= memory[ring + OLD_UNTIL];
-    const lyingUs = ceilTo(isOld ? ceilTo(startedUs, memory[ring + OLD_GRAIN]) : startedUs, memory[ring + GRAIN]);
-    const number = firstAfter(memory, ring, lyingUs) - 1;
-    if (number < memory[ring + BEGIN] || memory[pairOf(memory, ring, number)] !== lyingUs) continue;
-    const lying = memory[pairOf(memory, ring, number) + 1] - sumBefore(memory, ring, number);
-    addUnits(memory, ring, number, -Math.min(units, lying));
-    if (units >= lying && number === memory[ring + END] - 1) memory[ring + END] = number;
-  }
+export function windowGiveBack(key: Key, rule: Rule, startedUs: number, units: number): void {
+  const log = key.rest?.log ?? EMPTY;
+  const index = firstAfter(log.atUs, startedUs - 1);
+  // A start may lie at the end of its grain. Anything else is another start.
+  const grains = [1, log.grainUs, Math.ceil(log.spanUs / GRAINS), ...rule.windows.map(({ grainUs }) => grainUs)];
+  if (!grains.some((grainUs) => ceilTo(startedUs, grainUs) === log.atUs[index])) return;
+  const lying = log.sums[index] - unitsBefore(log, index);
+  addUnits(log, index, -Math.min(units, lying));
+  if (units < lying) return;
+  log.atUs.splice(index, 1);
+  log.sums.splice(index, 1);
 }
 
-/** When the newest start of the key leaves the longest window its log ever served. */
-export function windowOwesUntil(key: Key): number {
-  const { memory } = key.logs;
-  let untilUs = Number.NEGATIVE_INFINITY;
-  for (let ring = firstRing(key); ring !== 0; ring = memory[ring + NEXT]) {
-    const newest = memory[ring + END] - 1;
-    if (newest < memory[ring + BEGIN]) continue;
-    untilUs = Math.max(untilUs, memory[pairOf(memory, ring, newest)] + memory[ring + SPAN]);
-  }
-  return untilUs;
+/** When the newest start of the key leaves the longest window that its log served. */
+export function windowOwesUntil({ rest }: Key): number {
+  const { atUs, spanUs } = rest?.log ?? EMPTY;
+  return atUs.length === 0 ? Number.NEGATIVE_INFINITY : atUs[atUs.length - 1] + spanUs;
 }
 
-/** Forgets every start. */
-export function windowForget(key: Key): void {
-  const { memory } = key.logs;
-  for (let ring = firstRing(key); ring !== 0; ) {
-    const next = memory[ring + NEXT];
-    key.logs.release(ring, wordsOf(memory[ring + CAPACITY]));
-    ring = next;
-  }
-  key.halves[2 * key.at + LOG] = 0;
+/** All starts of a log, oldest first. */
+export function loggedStarts(log: Log = EMPTY): LoggedStart[] {
+  return log.atUs.map((atUs, index) => ({ atUs, units: log.sums[index] - unitsBefore(log, index) }));
 }
 
-/** All starts the key's log knows, oldest first. Those that only a coarse ring knows stand at the end of their grain. */
-export function loggedStarts(key: Key): LoggedStart[] {
-  const { memory } = key.logs;
-  const starts: LoggedStart[] = [];
-  for (let ring = firstRing(key); ring !== 0; ring = memory[ring + NEXT]) {
-    const grainUs = memory[ring + GRAIN];
-    const finer = [...starts];
-    for (let number = memory[ring + BEGIN]; number < memory[ring + END]; number++) {
-      const atUs = memory[pairOf(memory, ring, number)];
-      const known = finer.reduce(
-        (sum, start) => sum + (start.atUs > atUs - grainUs && start.atUs <= atUs ? start.units : 0),
-        0,
-      );
-      const units = memory[pairOf(memory, ring, number) + 1] - sumBefore(memory, ring, number) - known;
-      if (units > 0) starts.push({ atUs, units });
-    }
-  }
-  return starts.sort((a, b) => a.atUs - b.atUs);
-}
-
-/** Makes the rings that the windows of `rule` need, of what the rings so far know, and logs `more`. Without a window the log stays as it is. */
-export function windowAdopt(key: Key, rule: Rule, more: readonly LoggedStart[], nowUs: number): void {
-  const { logs } = key;
-  const grains = new Set(rule.windows.map(({ grainUs }) => grainUs));
-  const isSame = Array.from(grains).every((grainUs) => ringOf(key, grainUs) !== 0);
-  const starts = isSame || grains.size === 0 ? more : [...loggedStarts(key), ...more].sort((a, b) => a.atUs - b.atUs);
-  if (starts !== more) {
-    const old = oldLying(key, starts.at(-1)?.atUs ?? nowUs);
-    windowForget(key);
-    for (const grainUs of grains) {
-      const ring = addRing(key, rule, grainUs);
-      logs.memory.set([old.spanUs, old.most], ring + SPAN);
-      logs.memory.set([old.grainUs, old.untilUs], ring + OLD_GRAIN);
-    }
-  }
-  for (let ring = firstRing(key); ring !== 0; ring = logs.memory[ring + NEXT]) serve(logs.memory, ring, rule);
-  for (const { atUs, units } of starts) windowTake(key, rule, atUs, units, nowUs);
-}
-
-/** How coarsely the rings of a key have their starts, and how far back they remember. */
-function oldLying(key: Key, newestUs: number): { grainUs: number; untilUs: number; spanUs: number; most: number } {
-  const { memory } = key.logs;
-  const old = { grainUs: 1, untilUs: Number.NEGATIVE_INFINITY, spanUs: 0, most: 0 };
-  let exactFromUs = newestUs + 1;
-  for (let ring = firstRing(key); ring !== 0; ring = memory[ring + NEXT]) {
-    old.spanUs = Math.max(old.spanUs, memory[ring + SPAN]);
-    old.most = Math.max(old.most, memory[ring + MOST]);
-    if (memory[ring + GRAIN] > 1) Object.assign(old, { grainUs: memory[ring + GRAIN], untilUs: exactFromUs - 1 });
-    else {
-      if (memory[ring + END] > memory[ring + BEGIN]) exactFromUs = memory[pairOf(memory, ring, memory[ring + BEGIN])];
-      Object.assign(old, { grainUs: memory[ring + OLD_GRAIN], untilUs: memory[ring + OLD_UNTIL] });
-    }
-  }
-  return old;
-}
-
-/** Lets a ring remember as far back as the windows of a rule need. */
-function serve(memory: Float64Array, ring: number, rule: Rule): void {
-  for (const { grainUs, perUs, count } of rule.windows) {
-    if (grainUs !== memory[ring + GRAIN]) continue;
-    memory[ring + SPAN] = Math.max(memory[ring + SPAN], perUs);
-    memory[ring + MOST] = Math.max(memory[ring + MOST], count);
-  }
+/** Lets the log look back as far as the windows of `rule`, makes it where there is none, and adds starts to it. */
+export function windowAdopt(key: Key, rule: Rule, more: readonly LoggedStart[], nowUs: number): Log {
+  const rest = key.needRest();
+  rest.log ??= { spanUs: 0, grainUs: 1, atUs: [], sums: [], tidyFrom: TIDY_FROM };
+  const { log } = rest;
+  log.spanUs = Math.max(log.spanUs, ...rule.windows.map(({ perUs }) => perUs));
+  tidy(log, rule, nowUs);
+  log.grainUs = grainBeyond(log, rule, 0, log.atUs.length);
+  for (const { atUs, units } of more) insert(log, ceilTo(atUs, log.grainUs), units);
+  return log;
 }
 
 function pendingUnits(key: Key, rule: Rule): number {
   return rule.fromAnswer ? (key.rest?.places?.pendingUnits ?? 0) : 0;
 }
 
-function firstRing(key: Key): number {
-  return key.halves[2 * key.at + LOG];
-}
-
-function ringOf(key: Key, grainUs: number): number {
-  const { memory } = key.logs;
-  let ring = firstRing(key);
-  while (ring !== 0 && memory[ring + GRAIN] !== grainUs) ring = memory[ring + NEXT];
-  return ring;
-}
-
-function wordsOf(capacity: number): number {
-  return HEADING + 2 * capacity;
-}
-
-function pairOf(memory: Float64Array, ring: number, number: number): number {
-  return ring + HEADING + 2 * (number & (memory[ring + CAPACITY] - 1));
-}
-
 function ceilTo(us: number, grainUs: number): number {
   return grainUs <= 1 ? us : Math.ceil(us / grainUs) * grainUs;
 }
 
-/** Units of all starts before a number. */
-function sumBefore(memory: Float64Array, ring: number, number: number): number {
-  return number === memory[ring + BEGIN] ? memory[ring + BASE] : memory[pairOf(memory, ring, number - 1) + 1];
+/** The finest grain among the windows that look back further than `reachUs`. Of `size` starts, those that none of them sees stay exact unless there are many. */
+function grainBeyond({ spanUs }: Log, { windows }: Rule, reachUs: number, size: number): number {
+  const grains = windows.filter(({ perUs }) => perUs > reachUs).map(({ grainUs }) => grainUs);
+  return grains.length > 0 ? Math.min(...grains) : size > EXACT_MOST ? Math.ceil(spanUs / GRAINS) : 1;
 }
 
-function total(memory: Float64Array, ring: number): number {
-  return sumBefore(memory, ring, memory[ring + END]);
+/** Units of all starts before one. */
+function unitsBefore({ sums }: Log, index: number): number {
+  return index === 0 ? 0 : sums[index - 1];
 }
 
-/** The number of the first start later than an instant. */
-function firstAfter(memory: Float64Array, ring: number, us: number): number {
-  return firstWith(memory, ring, 0, us);
-}
-
-/** The number of the first start up to which more than so many units were taken. */
-function firstOver(memory: Float64Array, ring: number, units: number): number {
-  return firstWith(memory, ring, 1, units);
-}
-
-/** The first start whose instant (word 0) or sum (word 1) is above a number: both only grow. */
-function firstWith(memory: Float64Array, ring: number, word: 0 | 1, above: number): number {
-  let low = memory[ring + BEGIN];
-  let high = memory[ring + END];
+/** The first place at which a list that only grows is above a number. */
+function firstAfter(list: readonly number[], above: number): number {
+  let low = 0;
+  let high = list.length;
   while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if (memory[pairOf(memory, ring, middle) + word] > above) high = middle;
+    const middle = (low + high) >>> 1;
+    if (list[middle] > above) high = middle;
     else low = middle + 1;
   }
   return low;
 }
 
-/** When `units` fit beside those logged and `pending` ones; Infinity: only an answer can make room. */
-function freeAt(
-  key: Key,
-  { count, perUs, grainUs }: WindowRule,
-  units: number,
-  pending: number,
-  nowUs: number,
-): number {
-  const ring = ringOf(key, grainUs);
-  const { memory } = key.logs;
-  const gone = ring === 0 ? 0 : sumBefore(memory, ring, firstAfter(memory, ring, nowUs - perUs));
-  const used = ring === 0 ? 0 : total(memory, ring) - gone;
-  const excess = used + pending + units - count;
-  if (excess <= 0) return nowUs;
-  if (excess > used) return Number.POSITIVE_INFINITY;
-  // Once the starts that make up the excess have left.
-  return memory[pairOf(memory, ring, firstOver(memory, ring, gone + excess - 1))] + perUs;
-}
-
-/** Adds an empty ring; the finer stand first. */
-function addRing(key: Key, rule: Rule, grainUs: number): number {
-  const ring = key.logs.allocate(wordsOf(1));
-  const { memory } = key.logs;
-  memory[ring + CAPACITY] = 1;
-  memory[ring + GRAIN] = grainUs;
-  memory[ring + OLD_UNTIL] = Number.NEGATIVE_INFINITY;
-  serve(memory, ring, rule);
-  let before = 0;
-  let next = firstRing(key);
-  for (; next !== 0 && memory[next + GRAIN] < grainUs; next = memory[next + NEXT]) before = next;
-  memory[ring + NEXT] = next;
-  if (before === 0) key.halves[2 * key.at + LOG] = ring;
-  else memory[before + NEXT] = ring;
-  return ring;
-}
-
-/** Logs units in one ring, at their place in time, and returns the ring, which may have moved. */
-function log(key: Key, before: number, at: number, startUs: number, units: number, nowUs: number): number {
-  const countedUs = ceilTo(startUs, key.logs.memory[at + GRAIN]);
-  const isFull = key.logs.memory[at + END] - key.logs.memory[at + BEGIN] === key.logs.memory[at + CAPACITY];
-  const ring = isFull ? makeRoom(key, before, at, nowUs) : at;
-  const { memory } = key.logs;
-  let number = memory[ring + END];
+function insert(log: Log, atUs: number, units: number): void {
+  const { atUs: list, sums } = log;
+  const end = list.length;
   // Nearly always it is the newest.
-  while (number > memory[ring + BEGIN] && memory[pairOf(memory, ring, number - 1)] > countedUs) number -= 1;
-  if (number > memory[ring + BEGIN] && memory[pairOf(memory, ring, number - 1)] === countedUs) {
-    addUnits(memory, ring, number - 1, units);
-    return ring;
+  if (end === 0 || list[end - 1] < atUs) {
+    list.push(atUs);
+    sums.push(unitsBefore(log, end) + units);
+    return;
   }
-  for (let later = memory[ring + END]; later > number; later--) {
-    memory.copyWithin(
-      pairOf(memory, ring, later),
-      pairOf(memory, ring, later - 1),
-      pairOf(memory, ring, later - 1) + 2,
-    );
+  const index = firstAfter(list, atUs - 1);
+  if (list[index] !== atUs) {
+    list.splice(index, 0, atUs);
+    sums.splice(index, 0, unitsBefore(log, index));
   }
-  memory[pairOf(memory, ring, number)] = countedUs;
-  memory[pairOf(memory, ring, number) + 1] = sumBefore(memory, ring, number);
-  memory[ring + END] += 1;
-  addUnits(memory, ring, number, units);
-  return ring;
+  addUnits(log, index, units);
 }
 
-function addUnits(memory: Float64Array, ring: number, from: number, units: number): void {
-  for (let number = from; number < memory[ring + END]; number++) memory[pairOf(memory, ring, number) + 1] += units;
+function addUnits({ sums }: Log, from: number, units: number): void {
+  for (let index = from; index < sums.length; index++) sums[index] += units;
 }
 
 /**
- * Forgets the oldest start, where it has left every window there ever was, or twice their count is newer, of which half may be returned. Else
- * moves the ring into a piece with room for twice what is left in it, without the starts that were returned whole. Returns where it is.
+ * Forgets starts that no window sees any more, but for the newest. Each of the others goes to the end of the coarsest grain that every finer window has left; all starts
+ * of a grain move together, so their order stays.
  */
-function makeRoom(key: Key, before: number, ring: number, nowUs: number): number {
-  const { logs } = key;
-  const oldest = pairOf(logs.memory, ring, logs.memory[ring + BEGIN]);
-  const isOver = logs.memory[oldest] + logs.memory[ring + SPAN] <= nowUs;
-  if (isOver || total(logs.memory, ring) - logs.memory[oldest + 1] >= 2 * logs.memory[ring + MOST]) {
-    logs.memory[ring + BASE] = logs.memory[oldest + 1];
-    logs.memory[ring + BEGIN] += 1;
-    return ring;
+function tidy(log: Log, rule: Rule, nowUs: number): void {
+  const starts = loggedStarts(log).filter(({ atUs }, index) => {
+    return atUs + log.spanUs > nowUs || index === log.atUs.length - 1;
+  });
+  const reaches = rule.windows.map(({ perUs }) => perUs).sort((a, b) => b - a);
+  log.atUs.length = 0;
+  log.sums.length = 0;
+  for (const { atUs, units } of starts) {
+    const lyingUs = (reachUs: number): number => ceilTo(atUs, grainBeyond(log, rule, reachUs, starts.length));
+    insert(log, lyingUs(reaches.find((us) => lyingUs(us) + us <= nowUs) ?? 0), units);
   }
-  const capacity = logs.memory[ring + CAPACITY];
-  const live: number[] = [];
-  for (let number = logs.memory[ring + BEGIN]; number < logs.memory[ring + END]; number++) {
-    const pair = pairOf(logs.memory, ring, number);
-    if (logs.memory[pair + 1] > sumBefore(logs.memory, ring, number))
-      live.push(logs.memory[pair], logs.memory[pair + 1]);
-  }
-  const larger = live.length > capacity ? capacity * 2 : capacity;
-  const moved = logs.allocate(wordsOf(larger));
-  logs.memory.copyWithin(moved, ring, ring + HEADING);
-  logs.memory[moved + CAPACITY] = larger;
-  logs.memory[moved + BEGIN] = 0;
-  logs.memory[moved + END] = live.length / 2;
-  logs.memory.set(live, moved + HEADING);
-  logs.release(ring, wordsOf(capacity));
-  if (before === 0) key.halves[2 * key.at + LOG] = moved;
-  else logs.memory[before + NEXT] = moved;
-  return moved;
+  log.tidyFrom = 2 * log.atUs.length + TIDY_FROM;
 }

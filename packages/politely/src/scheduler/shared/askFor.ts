@@ -1,4 +1,5 @@
 import { WallCalendar } from "../../core/calendar.js";
+import type { Calendar } from "../../core/key.js";
 import type { CalendarPeriod, Sender, TakeKey, TakeOperation } from "../../shared/operation.js";
 import { costAt, type LaneCost } from "../lane.js";
 import type { Plan } from "./plan.js";
@@ -32,9 +33,9 @@ export class AskedKeys {
     }));
   }
 
-  #period(quota: Parameters<WallCalendar["periodAt"]>[0], { wallMs, storeUs, timeline }: AskContext): CalendarPeriod {
-    const { index, startsAtMs, endsAtMs } = this.#calendar.periodAt(quota, wallMs);
-    if (timeline === "epoch") return { index, fromUs: startsAtMs * 1000, untilUs: endsAtMs * 1000 };
+  #period(calendar: Calendar, { wallMs, storeUs, timeline }: AskContext): CalendarPeriod {
+    const { startsAtMs: index, endsAtMs } = this.#calendar.periodAt(calendar, wallMs);
+    if (timeline === "epoch") return { index, fromUs: index * 1000, untilUs: endsAtMs * 1000 };
     // The store has no calendar of its own: the processes' wall clocks say which period it is, and it only grows.
     return { index, fromUs: 0, untilUs: storeUs + Math.max(1, Math.ceil((endsAtMs - wallMs) * 1000)) };
   }

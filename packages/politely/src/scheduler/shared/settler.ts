@@ -1,5 +1,4 @@
 import { isBadAnswer } from "../../core/answer.js";
-import { withinOne } from "../../engine/learning.js";
 import { type Answer, isReported, NEUTRAL, readOutcome, reportedOf } from "../../engine/outcome.js";
 import type { AnswerNote, Sender, SettleKey, SettleOperation, SettleReply } from "../../shared/operation.js";
 import type { Outcome, ReleaseOptions } from "../../types.js";
@@ -348,3 +347,13 @@ export function recordedOutcome(answer: Answer): Outcome {
 
 /** An answer that means nothing to limits. */
 const NOT_FOUND = 404;
+
+/** A random number as promised, whatever was delivered: jitter must not shorten anything. */
+function withinOne(random: () => number): number {
+  try {
+    const number = random();
+    return number >= 0 && number < 1 ? number : 0;
+  } catch {
+    return 0;
+  }
+}

@@ -1,4 +1,4 @@
-import { Heap, type Positioned } from "./heap.js";
+import { Heap, type Positioned } from "../engine/heap.js";
 
 /** Something with a deadline; it may be over before. */
 export interface Dated extends Positioned {

@@ -1,5 +1,6 @@
 import { PolicyError, type PolicyProblem } from "../errors.js";
 import type { CompiledPolicy } from "../policy/types.js";
+import type { Target } from "../types.js";
 
 /** So many hosts are named in an error. */
 const NAMED_MOST = 5;
@@ -29,4 +30,13 @@ export function sameCounting(before: CompiledPolicy, after: CompiledPolicy, know
 function listed(hosts: readonly string[]): string {
   const more = hosts.length - NAMED_MOST;
   return hosts.slice(0, NAMED_MOST).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+/** Whether a policy limits a target at all: at its host, its intent, one of its scopes, or everything together. */
+export function isEnabledBy(policy: CompiledPolicy, target: Target): boolean {
+  const { key, intent, scopes } = policy.resolve(target);
+  const host = policy.hostRule(key);
+  if (host.exempt) return false;
+  const others = [policy.global, host.intents.get(intent ?? ""), ...scopes.map((scope) => policy.scopeRule(scope))];
+  return host.rule.enabled || others.some((rule) => rule?.enabled === true);
 }
