@@ -4,11 +4,13 @@ import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
 import { systemClock } from "./engine/systemClock.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
+import { outcomeIn, readOutcome } from "./http/outcome.js";
 import { readAnswer } from "./http/readAnswer.js";
 import { RobotsGate } from "./http/robotsGate.js";
 import { Log } from "./observe/log.js";
 import { compilePolicy } from "./policy/compile.js";
 import { compileKeyPolicy } from "./policy/compileKey.js";
+import { sameCounting } from "./policy/counting.js";
 import { durationUs } from "./policy/duration.js";
 import type { CompiledPolicy, Limits, PolicyInput } from "./policy/types.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
@@ -33,7 +35,7 @@ const KEY = "limit";
 
 /** What limiters of hosts and of one key do not have in common. */
 interface Kind {
-  readonly compile: (policy: PolicyInput) => CompiledPolicy;
+  readonly compile: LimiterParts["compile"];
   /** Absent where no policy can ask for robots.txt: whoever bundles only that does not carry it. */
   readonly makeGate?: MakeGate;
 }
@@ -44,7 +46,12 @@ export function politely(policy: PolicyInput | undefined, options: SharedOptions
 export function politely(policy?: PolicyInput, options?: LimiterOptions): Limiter;
 export function politely(policy?: PolicyInput, options?: LimiterOptions | SharedOptions): Limiter | SharedLimiter {
   const compiled = compilePolicy(policy);
-  const kind: Kind = { compile: compilePolicy, makeGate: (exchange, send) => new RobotsGate(exchange, send) };
+  const compile: Kind["compile"] = (input, before, known) => {
+    const next = compilePolicy(input);
+    sameCounting(before, next, known);
+    return next;
+  };
+  const kind: Kind = { compile, makeGate: (exchange, send) => new RobotsGate(exchange, send) };
   return isShared(options)
     ? sharing().limiter(options, (own, create) => makeLimiter(compiled, kind, own, create))
     : makeLimiter(compiled, kind, options, makeLocal);
@@ -100,7 +107,8 @@ function makeLimiter<Made extends Front>(
     random,
     readMaxWait: (value) => durationUs(value, "maxWait", { allowZero: true, allowInfinity: true }),
     readPause: (value) => durationUs(value, "duration", { allowInfinity: true }),
-    readHeaders: readAnswer,
+    readOutcome: (outcome) => readOutcome(outcome, readAnswer, () => clock.wall()),
+    outcomeIn,
     summarise,
     fetch: (input, init) => fetch(input, init),
     onDisabled: (key, why) => {

@@ -1,3 +1,5 @@
+import type { BudgetSaid } from "./headroom.js";
+
 /** Answers that hold a host. */
 export type BadAnswer = "rate_limited" | "server_error" | "timeout";
 
@@ -15,6 +17,21 @@ export interface Heard {
   readonly retryAfterUs: number;
   /** What was answered, for people. */
   readonly because: string;
+}
+
+/** An outcome, understood. */
+export interface Answer {
+  readonly kind: AnswerKind | "unused";
+  /** 0 when the site did not say. */
+  readonly retryAfterUs: number;
+  /** From the start to the answer, as the caller says; undefined when it does not say. */
+  readonly latencyUs: number | undefined;
+  /** What was answered, for people. */
+  readonly because: string;
+  /** The scope to hold instead of the host. */
+  readonly scope: string | undefined;
+  /** What the site says is left of its budget; undefined when it does not say. */
+  readonly budget: BudgetSaid | undefined;
 }
 
 /** Whether an answer holds the host. One that was never sent, `unused`, does not. */

@@ -1,22 +1,23 @@
+import type { Answer } from "../core/answer.js";
 import { WallCalendar } from "../core/calendar.js";
 import { ROW } from "../core/key.js";
-import { lapsesAtUs } from "../core/limits/places.js";
 import { owedAt } from "../core/limits/rate.js";
 import type { CompiledPolicy } from "../policy/types.js";
-import type { Clock, Target } from "../types.js";
+import type { Clock, Outcome, Target } from "../types.js";
 import type { Need } from "./arbiter.js";
 import { Books } from "./books.js";
 import { Events } from "./events.js";
 import { toUs } from "./instant.js";
 import { Keys } from "./keys.js";
 import { LocalArbiter } from "./localArbiter.js";
-import type { HeaderReader } from "./outcome.js";
 import { HeldPermit } from "./permit.js";
-import { Queue, type QueueOwner } from "./queue.js";
-import { HAS_REST, IS_IDLE, PROFILE_MASK, Slab } from "./slab.js";
+import { Queue } from "./queue.js";
+import { IS_IDLE, PROFILE_MASK, Slab } from "./slab.js";
 
 const { FLIGHT, LAST_US, OWED, PROFILE, SEEN_US, UNITS } = ROW;
 
+/** While somebody waits for quiet, permits that were never released are looked for this often. */
+const LOOK_EVERY_US = 1_000_000;
 /** How many unknown intents are warned about. */
 const WARNED_MOST = 100;
 
@@ -30,13 +31,14 @@ export interface EngineOptions {
   readonly random: () => number;
   /** Reads the `maxWait` of a request; throws when it makes no sense. */
   readonly readMaxWait: (value: unknown) => number;
-  readonly readHeaders: HeaderReader;
+  /** Understands an outcome; throws `TypeError` when it is none. */
+  readonly readOutcome: (outcome: Outcome | undefined) => Answer;
   /** A host without limits was asked for: by which entry of the policy. */
   readonly onDisabled: (key: string, origin: string) => void;
 }
 
 /** The parts of a limiter of one process, and what they have in common: the clock, the events, what a target needs. */
-export class Engine implements QueueOwner {
+export class Engine {
   readonly clock: Clock;
   readonly events = new Events();
   readonly slab: Slab;
@@ -95,7 +97,7 @@ export class Engine implements QueueOwner {
    */
   startPlain(target: Target, isPatient: boolean): HeldPermit | undefined | null {
     if (!this.#isPlain || typeof target !== "string") return null;
-    const slot = target === this.#hotKey ? this.#hotSlot : this.keys.hosts.get(target);
+    const slot = target === this.#hotKey ? this.#hotSlot : this.keys.rows.get(target);
     if (slot === undefined) return null;
     this.#hotKey = target;
     this.#hotSlot = slot;
@@ -143,7 +145,7 @@ export class Engine implements QueueOwner {
     const { policy } = this.keys;
     let resolved = policy.resolve(target);
     // A key cut out of a URL would keep the whole URL alive for as long as the key is known.
-    if (resolved.key !== target && !this.keys.hosts.has(resolved.key)) {
+    if (resolved.key !== target && !this.keys.rows.has(resolved.key)) {
       resolved = { ...resolved, key: ` ${resolved.key}`.slice(1) };
     }
     const need = this.keys.need(resolved, nowUs);
@@ -172,32 +174,21 @@ export class Engine implements QueueOwner {
     this.#watchers = this.#watchers.filter((each) => !done.includes(each));
     if (this.#watchers.length === 0) this.onQuiet = undefined;
     for (const { resolve } of done) resolve();
-    if (done.length > 0 || this.queue.alarmUs === Number.POSITIVE_INFINITY) this.setAlarm();
+    this.setAlarm();
   }
 
-  /** A permit that is never released ends by itself: whoever waits for quiet is told then. */
+  /** A permit that is never released ends by itself: whoever waits for quiet is told within a second. */
   setAlarm(): void {
-    const { books, keys, slab } = this;
-    let alarmUs = Number.POSITIVE_INFINITY;
-    if (this.#watchers.length > 0 && !this.isClosed && books.flying > 0) {
-      const nowUs = this.nowUs();
-      for (const [host, slot] of keys.hosts) {
-        if (slab.half(slot, FLIGHT) === 0 && !slab.hasFlag(slot, HAS_REST)) continue;
-        keys.bring(slot, host, true, nowUs);
-        alarmUs = Math.min(alarmUs, Math.max(nowUs + 1, lapsesAtUs(slab.key(slot), keys.ruleOf(slot), nowUs)));
-      }
-    }
-    this.queue.alarmUs = alarmUs;
+    const isAwaited = this.#watchers.length > 0 && !this.isClosed && this.books.flying > 0;
+    if (!isAwaited) this.queue.alarmUs = Number.POSITIVE_INFINITY;
+    else if (this.queue.alarmUs === Number.POSITIVE_INFINITY) this.queue.alarmUs = this.nowUs() + LOOK_EVERY_US;
     this.queue.rearm();
   }
 
+  /** `alarmUs` of the queue has come. */
   alarm(nowUs: number): void {
     this.queue.alarmUs = Number.POSITIVE_INFINITY;
-    for (const [name, slot] of this.keys.hosts) {
-      this.keys.bring(slot, name, true, nowUs);
-      this.arbiter.lapse(slot, nowUs);
-    }
-    for (const slot of this.keys.others.values()) this.arbiter.lapse(slot, nowUs);
+    this.keys.sweepAll(nowUs);
     this.onQuiet?.();
   }
 

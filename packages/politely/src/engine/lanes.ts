@@ -9,13 +9,13 @@ import type { Watch } from "./signals.js";
 // and a lane at the gate of each of its keys.
 
 /** A request that waits. It holds a place in its lane, never a time. */
-export class Waiter {
+export class Waiter implements Positioned {
+  /** Among the deadlines; -1 without one, and once it no longer waits. */
+  position = -1;
   /** Undefined once it no longer waits. */
   level: Level | undefined = undefined;
   previous: Waiter | undefined = undefined;
   next: Waiter | undefined = undefined;
-  /** Undefined for one that waits for as long as it takes, and costs one unit. */
-  terms: Terms | undefined = undefined;
   /** Its abort signal, if it has one. */
   watch: Watch<Waiter> | undefined = undefined;
 
@@ -25,6 +25,9 @@ export class Waiter {
     public costs: Costs,
     /** What it asked for, in case the policy changes. */
     readonly target: ResolvedTarget,
+    readonly options: AcquireOptions,
+    /** Infinity: none. */
+    public deadlineUs: number,
     readonly resolve: (permit: Permit) => void,
     readonly reject: (reason: unknown) => void,
   ) {}
@@ -32,25 +35,6 @@ export class Waiter {
   get lane(): Lane | undefined {
     return this.level?.lane;
   }
-
-  /** Infinity: none. */
-  get deadlineUs(): number {
-    return this.terms?.deadlineUs ?? Number.POSITIVE_INFINITY;
-  }
-}
-
-/** What only some waiters have: a deadline or a cost of their own. Apart, so that the others stay small. */
-export class Terms implements Positioned {
-  /** Among the deadlines; -1 without one, and once it no longer waits. */
-  position = -1;
-
-  constructor(
-    readonly waiter: Waiter,
-    readonly deadlineUs: number,
-    readonly cost: AcquireOptions["cost"],
-    /** The caller set the deadline, and no change of policy moves it. */
-    readonly isOwnDeadline: boolean,
-  ) {}
 }
 
 /** Those of one priority, in order of arrival. Anybody may leave from the middle. */
@@ -222,6 +206,6 @@ export function isElderBefore({ lane: a }: Elder, { lane: b }: Elder): boolean {
 }
 
 /** The sooner deadline first. */
-export function isDueBefore(a: Terms, b: Terms): boolean {
+export function isDueBefore(a: Waiter, b: Waiter): boolean {
   return a.deadlineUs < b.deadlineUs;
 }

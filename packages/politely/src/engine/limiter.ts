@@ -22,9 +22,8 @@ import { costOf } from "./cost.js";
 import { Engine, type EngineOptions } from "./engine.js";
 import { checkNames } from "./knownNames.js";
 import type { Waiter } from "./lanes.js";
-import { answerOfError, answerOfValue } from "./outcome.js";
 import { type Outlook, outlookOf } from "./outlook.js";
-import { isEnabledBy, sameCounting } from "./policies.js";
+import { NO_OPTIONS } from "./queue.js";
 import { allStats, eachStats, hostStats } from "./stats.js";
 
 /** Up to this many hosts, one host's statistics are looked up only after a whole sweep, so that what is folded is exact. */
@@ -44,7 +43,14 @@ const CLOSED_CAUSE: Cause = {
 
 /** What the verbs need beside the engine. */
 export interface LimiterParts extends EngineOptions {
-  readonly compile: (policy: PolicyInput) => CompiledPolicy;
+  /** Makes the policy ready that is to follow another one, which has met these hosts. Throws `PolicyError`. */
+  readonly compile: (
+    policy: PolicyInput,
+    before: CompiledPolicy,
+    known: ReadonlyMap<string, unknown>,
+  ) => CompiledPolicy;
+  /** The status that a task returned or threw; undefined: none. */
+  readonly outcomeIn: (value: unknown) => Outcome | undefined;
   readonly readPause: (duration: Duration) => number;
   readonly summarise: (policy: CompiledPolicy) => string;
   /** What `fetch` does: the limiter is part of it, so it is made around it. */
@@ -103,12 +109,12 @@ export class LocalLimiter implements Limiter {
   }
 
   /** The same as `acquire` without a promise where none is needed: grants at once, or promises to. Throws when it is refused. */
-  enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit> {
+  enter(target: Target, options: AcquireOptions = NO_OPTIONS): Permit | Promise<Permit> {
     const { events, options: parts, queue } = this.#engine;
     try {
       const { need, costs, nowUs } = this.#request(target, options);
-      const maxWaitUs = options?.maxWait === undefined ? this.#maxWaitUs(need) : parts.readMaxWait(options.maxWait);
-      options?.signal?.throwIfAborted();
+      const maxWaitUs = options.maxWait === undefined ? this.#maxWaitUs(need) : parts.readMaxWait(options.maxWait);
+      options.signal?.throwIfAborted();
       return queue.enter(need, costs, options, maxWaitUs, nowUs);
     } finally {
       events.flush();
@@ -206,10 +212,10 @@ export class LocalLimiter implements Limiter {
     let outcome: Outcome | undefined;
     try {
       const value = await (loan === undefined ? task(permit) : loan.run(() => task(permit)));
-      outcome = answerOfValue(value);
+      outcome = this.parts.outcomeIn(value) ?? "success";
       return value;
     } catch (error) {
-      outcome = answerOfError(error);
+      outcome = this.parts.outcomeIn(error);
       throw error;
     } finally {
       permit.release(loan?.end() === true ? undefined : outcome);
@@ -247,7 +253,7 @@ export class LocalLimiter implements Limiter {
   }
 
   isEnabled(target: Target): boolean {
-    return isEnabledBy(this.#policy, target);
+    return this.#policy.isEnabled(target);
   }
 
   /** Sets what robots.txt asks of a target's host. */
@@ -276,8 +282,8 @@ export class LocalLimiter implements Limiter {
     try {
       if (target === undefined) return allStats(this.#engine, nowUs);
       const key = this.keyOf(target);
-      if (keys.hosts.size > this.parts.keepStats && keys.hosts.size <= SMALL_TABLE) keys.sweepAll(nowUs);
-      const slot = keys.hosts.get(key);
+      if (keys.hostCount > this.parts.keepStats && keys.hostCount <= SMALL_TABLE) keys.sweepAll(nowUs);
+      const slot = keys.rows.get(key);
       if (slot === undefined || this.parts.keepStats === 0) return undefined;
       const stats = hostStats(this.#engine, key, slot, nowUs);
       return stats.asked === 0 && slab.rests.get(slot)?.kept === undefined ? undefined : stats;
@@ -302,7 +308,7 @@ export class LocalLimiter implements Limiter {
   elapsedMs(target: Target): number {
     const { keys, slab } = this.#engine;
     const nowUs = this.#engine.nowUs();
-    const slot = keys.rowOf(this.keyOf(target), true, nowUs);
+    const slot = keys.rowOf(this.keyOf(target), nowUs);
     return slot === undefined ? Number.POSITIVE_INFINITY : (nowUs - lastUs(slab.key(slot))) / 1000;
   }
 
@@ -353,11 +359,7 @@ export class LocalLimiter implements Limiter {
     const { keys, queue } = this.#engine;
     const why = reason ?? new DOMException("The wait was cancelled.", "AbortError");
     if (target === undefined) {
-      return queue.cancelAll(
-        queue.lanes.values(),
-        () => true,
-        () => why,
-      );
+      return queue.cancelAll(queue.lanes.values(), () => why);
     }
     const { key, intent, scopes } = this.#policy.resolve(target);
     const isMeant = ({ target: named }: Waiter): boolean => {
@@ -366,8 +368,8 @@ export class LocalLimiter implements Limiter {
       const isSame = named.scopes.length === scopes.length && scopes.every((scope) => named.scopes.includes(scope));
       return named.intent === intent && isSame;
     };
-    const gate = queue.gateAt(keys.hosts.get(key) ?? -1);
-    return queue.cancelAll(gate?.lanes ?? [], isMeant, () => why);
+    const gate = queue.gateAt(keys.rows.get(key) ?? -1);
+    return queue.cancelAll(gate?.lanes ?? [], () => why, isMeant);
   }
 
   async idle(target?: Target): Promise<void> {
@@ -385,17 +387,16 @@ export class LocalLimiter implements Limiter {
     const { books, keys, queue, slab } = this.#engine;
     if (key === undefined) return queue.waiting === 0 && books.flying === 0;
     const nowUs = this.#engine.nowUs();
-    const slot = keys.rowOf(key, true, nowUs);
+    const slot = keys.rowOf(key, nowUs);
     if (slot === undefined) return true;
-    return (queue.gateAt(slot)?.waiting ?? 0) === 0 && inFlight(slab.key(slot), keys.ruleOf(slot), nowUs) === 0;
+    return queue.waitingAt(slot) === 0 && inFlight(slab.key(slot), keys.ruleOf(slot), nowUs) === 0;
   }
 
   configure(policy: PolicyInput): void {
     if (typeof policy !== "object" || policy === null)
       throw new TypeError(`configure needs a policy; got ${String(policy)}.`);
-    const compiled = this.parts.compile(policy);
     const { events, keys } = this.#engine;
-    sameCounting(keys.policy, compiled, keys.hosts);
+    const compiled = this.parts.compile(policy, keys.policy, keys.rows);
     const nowUs = this.#engine.nowUs();
     const summary = this.parts.summarise(compiled);
     events.emit(() => ({ type: "configure", key: "*", atMs: nowUs / 1000, summary }));
@@ -419,7 +420,7 @@ export class LocalLimiter implements Limiter {
       slots.forEach((slot, index) => {
         // What is over everything is not the target's own.
         if (scopeNames[index] === "global") return;
-        keys.forgetRow(slot, keys.ruleOf(slot), index === 0, what, nowUs);
+        keys.forgetRow(slot, keys.ruleOf(slot), what, nowUs);
         queue.touch(slot);
       });
     }
@@ -435,9 +436,9 @@ export class LocalLimiter implements Limiter {
     const { keys, queue } = this.#engine;
     keys.begin(policy, forget, nowUs);
     this.#engine.refresh();
-    queue.requeue(({ target, terms }) => {
+    queue.requeue(({ target, options }) => {
       const need = keys.need(target, nowUs, true);
-      const costs = costOf(need, terms?.cost, (slot) => keys.ruleOf(slot));
+      const costs = costOf(need, options.cost, (slot) => keys.ruleOf(slot));
       return { need, costs, maxWaitUs: this.#maxWaitUs(need) };
     }, nowUs);
     this.#engine.setAlarm();
@@ -454,11 +455,7 @@ export class LocalLimiter implements Limiter {
     this.#engine.isClosed = true;
     this.#engine.refresh();
     if (options?.drain !== true) {
-      queue.cancelAll(
-        queue.lanes.values(),
-        () => true,
-        ({ need }) => new ClosedError(need.key),
-      );
+      queue.cancelAll(queue.lanes.values(), ({ need }) => new ClosedError(need.key));
     }
     this.follower?.closed();
     this.#engine.setAlarm();

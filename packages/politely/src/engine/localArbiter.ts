@@ -1,5 +1,5 @@
 import { Adaptive, learn } from "../core/adaptive.js";
-import { type Heard, isBadAnswer } from "../core/answer.js";
+import { type Answer, type Heard, isBadAnswer } from "../core/answer.js";
 import { binding, end, giveBack, lapse, readyAt, record, take, unitsSince } from "../core/decide.js";
 import { headroomAfter } from "../core/headroom.js";
 import { afterBadAnswer, afterSuccess } from "../core/incident.js";
@@ -12,8 +12,7 @@ import { readCost } from "./cost.js";
 import type { Engine } from "./engine.js";
 import { toUs } from "./instant.js";
 import { checkNames } from "./knownNames.js";
-import { type Answer, isReported, type Reported, readOutcome, reportedOf } from "./outcome.js";
-import { HeldPermit, type Part, type PermitOwner } from "./permit.js";
+import { HeldPermit, isReported, type Part, type PermitOwner, type Reported, reportedOf } from "./permit.js";
 import { HAS_GATE, HAS_REST, PROFILE_MASK } from "./slab.js";
 
 const { FLIGHT, LAST_US, PROFILE } = ROW;
@@ -109,7 +108,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
     const { books, events, keys, queue, slab } = this.engine;
     if (outcome === undefined) throw new TypeError("record needs an outcome: how the request ended.");
-    const answer = this.#read(outcome);
+    const answer = this.engine.options.readOutcome(outcome);
     const nowUs = this.engine.nowUs();
     if (options !== undefined) checkNames(options, ["startedAtMs"], "options");
     const startedUs = readStarted(options?.startedAtMs, nowUs);
@@ -135,7 +134,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
 
   reportAnswer(permit: HeldPermit, outcome: Outcome): void {
     if (permit.isReleased) return;
-    const answer = this.#read(outcome);
+    const answer = this.engine.options.readOutcome(outcome);
     if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
     if (outcome === undefined) throw new TypeError("report needs an outcome: how the request was answered.");
     const heldAt = this.#partOfScope(permit, answer.scope);
@@ -149,7 +148,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     if (permit.isReleased) return;
     if (options === undefined && this.#releasePlain(permit, outcome)) return;
     const { books, events, keys } = this.engine;
-    const answer = this.#read(outcome);
+    const answer = this.engine.options.readOutcome(outcome);
     const { parts, scopeNames, key, startedAtMs } = permit;
     if (options !== undefined) checkNames(options, ["cost"], "options");
     const costs = options?.cost === undefined ? undefined : readCost(scopeNames, options.cost, 0);
@@ -158,7 +157,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     keys.wasGivenBack = true;
     const nowUs = this.engine.nowUs();
     parts.forEach((part, index) => {
-      if (!this.#isOpen(part, index, nowUs)) return;
+      if (!this.#isOpen(part, nowUs)) return;
       this.#settle(part, answer.kind === "unused" ? undefined : costs ? costAt(costs, index) : part.cost, nowUs);
       if (index === 0) books.flying -= 1;
     });
@@ -190,12 +189,12 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   }
 
   /** Whether a start still counts as in flight, at a row that is still its own and up to date. One that was held for longer than `maxHold` may not. */
-  #isOpen({ place, slot, rowName, startedUs }: Part, index: number, nowUs: number): boolean {
+  #isOpen({ place, slot, rowName, startedUs }: Part, nowUs: number): boolean {
     const { keys, slab } = this.engine;
     if (place?.isLapsed === true) return false;
     const isOwn = place !== undefined || startedUs > keys.lostUntilUs;
-    if (isOwn) keys.bring(slot, rowName, index === 0, nowUs);
-    else if (keys.rowOf(rowName, index === 0, nowUs) !== slot) return false;
+    if (isOwn) keys.bring(slot, rowName, nowUs);
+    else if (keys.rowOf(rowName, nowUs) !== slot) return false;
     this.lapse(slot, nowUs);
     if (place !== undefined) return !place.isLapsed;
     if (slab.half(slot, FLIGHT) === 0) return false;
@@ -224,9 +223,8 @@ export class LocalArbiter implements Arbiter, PermitOwner {
       const isHeld = index === heldAt;
       const isOwn = startedUs > keys.lostUntilUs;
       // A permit that lapsed may have lost its row: the key is found again by name, and made where it has to be held.
-      let slot = isOwn ? part.slot : keys.rowOf(part.rowName, index === 0, nowUs);
-      if (slot === undefined && isHeld && isBadAnswer(answer.kind))
-        slot = keys.remake(part.rowName, index === 0, nowUs);
+      let slot = isOwn ? part.slot : keys.rowOf(part.rowName, nowUs);
+      if (slot === undefined && isHeld && isBadAnswer(answer.kind)) slot = keys.remake(part.rowName, nowUs);
       if (slot === undefined) return;
       if (index === 0 && isThrottled) books.count(slot, "throttled");
       const sinceUnits = isOwn ? unitsSince(slab.key(slot), part) : 0;
@@ -335,10 +333,6 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   #touch({ parts }: HeldPermit): void {
     for (const { slot } of parts) this.engine.queue.touch(slot);
     this.engine.queue.run();
-  }
-
-  #read(outcome: Outcome | undefined): Answer {
-    return readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
   }
 
   #partOfScope({ scopeNames, key }: Pick<Need, "scopeNames" | "key">, scope: string | undefined): number {

@@ -6,8 +6,15 @@ import type { Queue } from "./queue.js";
 /** How often somebody should look again who waits for an answer of which nobody knows when it comes. */
 const LOOK_AGAIN_US = 250_000;
 
+/** How long a request would wait, and why. */
+export interface WaitTold {
+  readonly waitMs: number;
+  /** The most binding cause, in a sentence without a full stop. */
+  readonly reason: string;
+}
+
 /** When a request could start, and why not now. */
-export interface Outlook {
+export interface Outlook extends WaitTold {
   /** The earliest instant; a lower bound where somebody is ahead or an answer is waited for. */
   readonly atUs: number;
   /** When to look again, where only an answer can tell: then it is a guess. */
@@ -15,8 +22,6 @@ export interface Outlook {
   readonly isEstimate: boolean;
   /** Everything in the way, the most binding first. */
   readonly causes: readonly Cause[];
-  /** The most binding cause, in a sentence without a full stop. */
-  readonly reason: string;
 }
 
 /** What stands in the way of a request. `priority`: of a newcomer, who comes after those ahead in its lane; undefined for one that waits already, judged as if it were first. */
@@ -33,7 +38,7 @@ export function outlookOf(
   let atUs = Math.max(nowUs, queue.pausedUntilUs);
   let lookUs = nowUs;
   let isEstimate = false;
-  queue.owner.arbiter.look(need, costs, nowUs, ahead, (index, limit, earliestUs, words, awaitedUntilUs, because) => {
+  queue.engine.arbiter.look(need, costs, nowUs, ahead, (index, limit, earliestUs, words, awaitedUntilUs, because) => {
     stopped.add(index);
     atUs = Math.max(atUs, earliestUs);
     if (awaitedUntilUs !== undefined) {
@@ -60,7 +65,7 @@ export function outlookOf(
   });
   causes.sort((a, b) => b.waitMs - a.waitMs);
   const reason = causes[0]?.message ?? "it is not its turn yet";
-  return { atUs, lookUs: Math.max(atUs, lookUs), isEstimate, causes, reason };
+  return { atUs, waitMs: (atUs - nowUs) / 1000, lookUs: Math.max(atUs, lookUs), isEstimate, causes, reason };
 }
 
 /** How long it takes, as the end of a sentence. */

@@ -1,3 +1,4 @@
+import type { Answer } from "../core/answer.js";
 import { type Cost, ONE, type Place, type Taken } from "../core/key.js";
 import type { Outcome, Permit, ReleaseOptions } from "../types.js";
 import { HOST_ONLY } from "./arbiter.js";
@@ -107,4 +108,25 @@ export class HeldPermit implements Permit, Part {
   [DISPOSE](): void {
     this.release();
   }
+}
+
+/** What was last said about a start before its end. */
+export interface Reported {
+  readonly kind: Answer["kind"];
+  readonly scope: string | undefined;
+  /** The very thing that has the details: what an outcome says beyond its kind. */
+  readonly detail: unknown;
+}
+
+/** What is to be remembered of an answer, to know it again. A response that is given twice has the same headers both times, whatever was made of it between. */
+export function reportedOf({ kind, scope }: Answer, outcome: Outcome | undefined): Reported {
+  const details = typeof outcome === "object" ? outcome : { headers: undefined };
+  return { kind, scope, detail: "kind" in details ? details.retryAfterMs : details.headers };
+}
+
+/** Whether an answer is the one reported before: of the same kind, and with nothing in it that was not in that one. */
+export function isReported(before: Reported | undefined, answer: Answer, outcome: Outcome | undefined): boolean {
+  if (before === undefined) return false;
+  const { kind, scope, detail } = reportedOf(answer, outcome);
+  return before.kind === kind && before.scope === scope && (detail === undefined || detail === before.detail);
 }

@@ -1,15 +1,13 @@
 import { NOBODY, ONE } from "../core/key.js";
 import { CapacityError, DeadlineError, QueueFullError } from "../errors.js";
-import type { LimitKind } from "../observe/types.js";
-import type { AcquireOptions, Clock, Permit } from "../types.js";
-import { type Arbiter, type Costs, costAt, type Need, type Stop } from "./arbiter.js";
-import type { Books } from "./books.js";
-import type { Events } from "./events.js";
+import type { LimiterEvent, LimitKind } from "../observe/types.js";
+import type { AcquireOptions, Permit } from "../types.js";
+import { type Costs, costAt, type Need, type Stop } from "./arbiter.js";
+import type { Engine } from "./engine.js";
 import { Heap } from "./heap.js";
-import type { Keys } from "./keys.js";
-import { Elder, Gate, isDueBefore, isElderBefore, isGateBefore, isLaneBefore, Lane, Terms, Waiter } from "./lanes.js";
+import { Elder, Gate, isDueBefore, isElderBefore, isGateBefore, isLaneBefore, Lane, Waiter } from "./lanes.js";
 import { OneTimer } from "./oneTimer.js";
-import { type Outlook, outlookOf } from "./outlook.js";
+import { type Outlook, outlookOf, type WaitTold } from "./outlook.js";
 import { Signals } from "./signals.js";
 import { HAS_GATE, IS_OTHER } from "./slab.js";
 
@@ -21,22 +19,12 @@ const FAR_US = 86_400_000_000;
 const LOOK_AGAIN_US = 60_000_000;
 /** Behind a lane whose keys are kept nobody looks again sooner than this, unless something happens. */
 const LEAST_LOOK_US = 1_000;
+/** The options of a request that has none. */
+export const NO_OPTIONS: AcquireOptions = {};
+/** What those are told whose request a new policy has no room for. */
+const MISFIT: WaitTold = { waitMs: Number.POSITIVE_INFINITY, reason: "it does not fit the new policy" };
 /** What holds a key whatever anybody does. A head it stops has no keys kept for it. */
 const HELD_BY: ReadonlySet<LimitKind | undefined> = new Set(["cooldown", "pause", "quota"]);
-
-/** The limiter that a queue works for. */
-export interface QueueOwner {
-  readonly clock: Clock;
-  readonly arbiter: Arbiter;
-  readonly keys: Keys;
-  readonly books: Books;
-  readonly events: Events;
-  /** Called whenever somebody stopped waiting; undefined while nobody asks. */
-  readonly onQuiet: (() => void) | undefined;
-  nowUs(): number;
-  /** `alarmUs` has come. */
-  alarm(nowUs: number): void;
-}
 
 /**
  * Who waits, in what order, and when to look again: lanes, the keys they are stopped at, and one timer for all of it.
@@ -52,7 +40,7 @@ export class Queue {
   pausedUntilUs = Number.NEGATIVE_INFINITY;
   /** When the owner wants to be called, waiters or not; Infinity for never. Call `rearm` after a change. */
   alarmUs = Number.POSITIVE_INFINITY;
-  readonly #deadlines = new Heap<Terms>(isDueBefore);
+  readonly #deadlines = new Heap<Waiter>(isDueBefore);
   readonly #signals = new Signals<Waiter>(
     (waiter, reason) => this.#cancel(waiter, reason),
     () => this.run(),
@@ -74,46 +62,58 @@ export class Queue {
   #wokenUs = Number.NEGATIVE_INFINITY;
 
   constructor(
-    readonly owner: QueueOwner,
+    readonly engine: Engine,
     readonly ageingUs: number,
   ) {
-    this.#timer = new OneTimer(owner.clock, () => this.run());
+    this.#timer = new OneTimer(engine.clock, () => this.run());
   }
 
   gateAt(slot: number): Gate | undefined {
     return this.#gates.get(slot);
   }
 
+  /** How many wait for a key. */
+  waitingAt(slot: number): number {
+    return this.#gates.get(slot)?.waiting ?? 0;
+  }
+
   /** Grants at once, or gives the promise of a permit. Throws when it is refused. */
-  enter(
-    need: Need,
-    costs: Costs,
-    options: AcquireOptions | undefined,
-    maxWaitUs: number,
-    nowUs: number,
-  ): Permit | Promise<Permit> {
+  enter(need: Need, costs: Costs, options: AcquireOptions, maxWaitUs: number, nowUs: number): Permit | Promise<Permit> {
     const permit = this.start(need, costs, nowUs);
     if (permit !== undefined) return permit;
-    const { keys } = this.owner;
-    const full = need.slots.findIndex((slot) => (this.#gates.get(slot)?.waiting ?? 0) >= keys.ruleOf(slot).maxQueue);
+    const { keys } = this.engine;
+    const full = need.slots.findIndex((slot) => this.waitingAt(slot) >= keys.ruleOf(slot).maxQueue);
     if (full >= 0) {
       this.refused(need, costs, "POLITELY_QUEUE_FULL", nowUs);
       throw new QueueFullError(full === 0 ? need.key : need.scopeNames[full], keys.ruleOf(need.slots[full]).maxQueue);
     }
-    const priority = options?.priority ?? 0;
+    const { priority = 0, signal } = options;
     if (maxWaitUs < Number.POSITIVE_INFINITY) {
       const outlook = outlookOf(this, need, costs, priority, nowUs);
       if (outlook.atUs > nowUs + maxWaitUs || maxWaitUs === 0) {
         this.refused(need, costs, "POLITELY_DEADLINE", nowUs, outlook);
-        throw new DeadlineError(need.key, (outlook.atUs - nowUs) / 1000, outlook.reason, maxWaitUs / 1000);
+        throw deadlineError(need.key, outlook, maxWaitUs);
       }
     }
-    return this.#wait(need, costs, options, priority, nowUs + maxWaitUs, nowUs);
+    const promise = new Promise<Permit>(capture);
+    const { resolve, reject } = captured;
+    // A copy, since the caller may use its options again.
+    const own = options === NO_OPTIONS ? options : { ...options };
+    const waiter = new Waiter(nowUs, ++this.#sequence, costs, need.target, own, nowUs + maxWaitUs, resolve, reject);
+    this.engine.events.emit(() => {
+      const { waitMs, reason } = outlookOf(this, need, costs, priority, nowUs);
+      const ahead = this.lanes.get(need.name)?.aheadOf(priority).requests ?? 0;
+      return { type: "wait", key: need.key, atMs: nowUs / 1000, waitMs, reason, ahead };
+    });
+    this.#add(waiter, priority, need, nowUs);
+    if (signal !== undefined) this.#signals.watch(signal, waiter);
+    this.run(nowUs);
+    return promise;
   }
 
   /** Grants at once, or takes nothing. */
   start(need: Need, costs: Costs, nowUs: number): Permit | undefined {
-    const { arbiter } = this.owner;
+    const { arbiter } = this.engine;
     if (!this.isFirst(need, costs, nowUs) || arbiter.look(need, costs, nowUs, NOBODY) !== undefined) return undefined;
     const permit = arbiter.take(need, costs, nowUs, nowUs);
     if (this.waiting > 0) {
@@ -125,43 +125,19 @@ export class Queue {
 
   /** Counts a request that is turned away before it waits. */
   refused(need: Need, costs: Costs, code: string, nowUs: number, known?: Outlook): void {
-    const { books, events } = this.owner;
-    books.count(need.slots[0], "refused");
-    events.emit(() => {
-      const { atUs, reason } = known ?? outlookOf(this, need, costs, 0, nowUs);
-      return { type: "refuse", key: need.key, atMs: nowUs / 1000, code, waitMs: (atUs - nowUs) / 1000, reason };
+    this.engine.books.count(need.slots[0], "refused");
+    this.engine.events.emit(() => {
+      const { waitMs, reason } = known ?? outlookOf(this, need, costs, 0, nowUs);
+      return { type: "refuse", key: need.key, atMs: nowUs / 1000, code, waitMs, reason };
     });
-  }
-
-  #wait(
-    need: Need,
-    costs: Costs,
-    options: AcquireOptions | undefined,
-    priority: number,
-    deadlineUs: number,
-    nowUs: number,
-  ): Promise<Permit> {
-    const promise = new Promise<Permit>(capture);
-    const { resolve, reject } = captured;
-    const waiter = new Waiter(nowUs, ++this.#sequence, costs, need.target, resolve, reject);
-    setTerms(waiter, deadlineUs, options?.cost, options?.maxWait !== undefined);
-    this.owner.events.emit(() => {
-      const { atUs, reason } = outlookOf(this, need, costs, priority, nowUs);
-      const ahead = this.lanes.get(need.name)?.aheadOf(priority).requests ?? 0;
-      return { type: "wait", key: need.key, atMs: nowUs / 1000, waitMs: (atUs - nowUs) / 1000, reason, ahead };
-    });
-    this.#add(waiter, priority, need, nowUs);
-    if (options?.signal !== undefined) this.#signals.watch(options.signal, waiter);
-    this.run(nowUs);
-    return promise;
   }
 
   /** Ends the wait of everybody in these lanes who is meant, each with what `reasonOf` says; returns how many. */
-  cancelAll(lanes: Iterable<Lane>, isMeant: (waiter: Waiter) => boolean, reasonOf: (lane: Lane) => unknown): number {
+  cancelAll(lanes: Iterable<Lane>, reasonOf: (lane: Lane) => unknown, isMeant?: (waiter: Waiter) => boolean): number {
     let cancelled = 0;
     for (const lane of Array.from(lanes)) {
       for (const waiter of lane.everybody()) {
-        if (waiter.lane === undefined || !isMeant(waiter)) continue;
+        if (waiter.lane === undefined || isMeant?.(waiter) === false) continue;
         this.#cancel(waiter, reasonOf(lane));
         cancelled += 1;
       }
@@ -171,47 +147,62 @@ export class Queue {
   }
 
   #cancel(waiter: Waiter, reason: unknown): void {
-    const need = this.#leave(waiter, "cancelled");
-    waiter.reject(reason);
-    this.owner.events.emit(() => {
-      const nowUs = this.owner.nowUs();
-      return { type: "cancel", key: need.key, atMs: nowUs / 1000, waitedMs: (nowUs - waiter.askedUs) / 1000 };
+    this.#end(waiter, "cancelled", reason, (key) => {
+      const nowUs = this.engine.nowUs();
+      return { type: "cancel", key, atMs: nowUs / 1000, waitedMs: (nowUs - waiter.askedUs) / 1000 };
     });
-    this.owner.onQuiet?.();
-    this.owner.events.flush();
+    this.engine.events.flush();
+  }
+
+  #refuse(waiter: Waiter, error: unknown, code: string, { waitMs, reason }: WaitTold, nowUs: number): void {
+    this.#end(waiter, "refused", error, (key) => ({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason }));
+  }
+
+  #expire(waiter: Waiter, nowUs: number): void {
+    const { askedUs, costs, deadlineUs, lane } = waiter;
+    if (lane === undefined) return;
+    const outlook = outlookOf(this, lane.need, costs, undefined, nowUs);
+    const error = deadlineError(lane.need.key, outlook, deadlineUs - askedUs);
+    const afterMs = (nowUs - askedUs) / 1000;
+    this.#end(waiter, "expired", error, (key) => {
+      return { type: "expire", key, atMs: nowUs / 1000, what: "waiter", afterMs };
+    });
+  }
+
+  /** Ends a wait without a start: counts why, and tells the caller and whoever listens. */
+  #end(
+    waiter: Waiter,
+    what: "cancelled" | "refused" | "expired",
+    error: unknown,
+    eventOf: (key: string) => LimiterEvent,
+  ): void {
+    const { books, events, keys, onQuiet } = this.engine;
+    const { key } = waiter.target;
+    const slot = waiter.lane?.need.slots[0] ?? keys.rows.get(key);
+    this.#leave(waiter);
+    books.count(slot, what);
+    waiter.reject(error);
+    events.emit(() => eventOf(key));
+    onQuiet?.();
   }
 
   /** Refuses those at a key whose deadline has become impossible. Run the queue afterwards. */
   judgeDeadlines(slot: number): void {
     if (this.#deadlines.size === 0) return;
-    const nowUs = this.owner.nowUs();
+    const nowUs = this.engine.nowUs();
     for (const lane of Array.from(this.#gates.get(slot)?.lanes ?? [])) {
       const { need } = lane;
       // Most ask for the same: that is worked out once.
       const one = outlookOf(this, need, ONE, undefined, nowUs);
       for (const waiter of lane.everybody()) {
-        if (waiter.deadlineUs === Number.POSITIVE_INFINITY) continue;
         const { costs, askedUs, deadlineUs } = waiter;
-        const { atUs, reason } = costs === ONE ? one : outlookOf(this, need, costs, undefined, nowUs);
-        if (atUs <= deadlineUs) continue;
-        const waitMs = (atUs - nowUs) / 1000;
-        const error = new DeadlineError(need.key, waitMs, reason, (deadlineUs - askedUs) / 1000);
-        this.#leave(waiter, "refused");
-        this.#reject(waiter, error, { key: need.key, code: error.code, waitMs, reason }, nowUs);
+        if (deadlineUs === Number.POSITIVE_INFINITY) continue;
+        const outlook = costs === ONE ? one : outlookOf(this, need, costs, undefined, nowUs);
+        if (outlook.atUs <= deadlineUs) continue;
+        const error = deadlineError(need.key, outlook, deadlineUs - askedUs);
+        this.#refuse(waiter, error, error.code, outlook, nowUs);
       }
     }
-  }
-
-  /** Ends the wait of one whose deadline has come. */
-  #expire(waiter: Waiter, nowUs: number): void {
-    const { askedUs, costs, deadlineUs } = waiter;
-    const need = this.#leave(waiter, "expired");
-    const { key } = need;
-    const { atUs, reason } = outlookOf(this, need, costs, undefined, nowUs);
-    waiter.reject(new DeadlineError(key, (atUs - nowUs) / 1000, reason, (deadlineUs - askedUs) / 1000));
-    const afterMs = (nowUs - askedUs) / 1000;
-    this.owner.events.emit(() => ({ type: "expire", key, atMs: nowUs / 1000, what: "waiter", afterMs }));
-    this.owner.onQuiet?.();
   }
 
   /**
@@ -221,45 +212,25 @@ export class Queue {
   requeue(admit: (waiter: Waiter) => { need: Need; costs: Costs; maxWaitUs: number }, nowUs: number): void {
     const everybody = Array.from(this.lanes.values(), (lane) => lane.everybody()).flat();
     everybody.sort((a, b) => a.sequence - b.sequence);
-    const priorities = everybody.map(({ level }) => level?.priority ?? 0);
     for (const waiter of everybody) this.#remove(waiter);
-    everybody.forEach((waiter, index) => {
+    for (const waiter of everybody) {
       try {
         const { need, costs, maxWaitUs } = admit(waiter);
         waiter.costs = costs;
-        const { askedUs, terms } = waiter;
-        if (terms?.isOwnDeadline !== true) setTerms(waiter, askedUs + maxWaitUs, terms?.cost, false);
-        this.#add(waiter, priorities[index], need, nowUs);
+        if (waiter.options.maxWait === undefined) waiter.deadlineUs = waiter.askedUs + maxWaitUs;
+        this.#add(waiter, waiter.options.priority ?? 0, need, nowUs);
       } catch (error) {
-        this.#signals.unwatch(waiter);
-        const { key } = waiter.target;
-        this.owner.books.count(this.owner.keys.hosts.get(key), "refused");
         const code = error instanceof CapacityError ? error.code : "POLITELY_POLICY";
-        const waitMs = Number.POSITIVE_INFINITY;
-        this.#reject(waiter, error, { key, code, waitMs, reason: "it does not fit the new policy" }, nowUs);
+        this.#refuse(waiter, error, code, MISFIT, nowUs);
       }
-    });
+    }
     for (const lane of Array.from(this.lanes.values())) this.judgeDeadlines(lane.need.slots[0]);
     this.run();
   }
 
-  #reject(
-    waiter: Waiter,
-    error: unknown,
-    told: { key: string; code: string; waitMs: number; reason: string },
-    nowUs: number,
-  ): void {
-    waiter.reject(error);
-    this.owner.events.emit(() => ({ type: "refuse", atMs: nowUs / 1000, ...told }));
-    this.owner.onQuiet?.();
-  }
-
-  /** Takes a waiter out for good, and counts why. */
-  #leave(waiter: Waiter, what: "cancelled" | "refused" | "expired" | undefined): Need {
-    const { need } = this.#remove(waiter);
+  #leave(waiter: Waiter): void {
+    this.#remove(waiter);
     this.#signals.unwatch(waiter);
-    if (what !== undefined) this.owner.books.count(need.slots[0], what);
-    return need;
   }
 
   /** Whether a newcomer stands behind nobody. What the limits say is another question. */
@@ -285,24 +256,23 @@ export class Queue {
     lane.add(waiter, priority);
     this.waiting += 1;
     for (const gate of lane.gates) gate.waiting += 1;
-    if (waiter.deadlineUs < Number.POSITIVE_INFINITY && waiter.terms !== undefined) this.#deadlines.push(waiter.terms);
+    if (waiter.deadlineUs < Number.POSITIVE_INFINITY) this.#deadlines.push(waiter);
     if (known === undefined) this.#park(lane, nowUs);
     else if (lane.head === waiter) this.#headChanged(lane);
   }
 
-  /** Takes a waiter out of its lane, and says which that was. The others stand as if it had never been there. Call `run` afterwards. */
-  #remove(waiter: Waiter): Lane {
-    const { level, terms } = waiter;
-    if (level === undefined) throw new Error("Somebody leaves who does not wait.");
+  /** Takes a waiter out of its lane. The others stand as if it had never been there. Call `run` afterwards. */
+  #remove(waiter: Waiter): void {
+    const { level, position } = waiter;
+    if (level === undefined) return;
     const { lane } = level;
     const wasHead = level.first === waiter && lane.head === waiter;
     lane.remove(waiter, level);
-    if (terms !== undefined && terms.position >= 0) this.#deadlines.remove(terms);
+    if (position >= 0) this.#deadlines.remove(waiter);
     this.waiting -= 1;
     for (const gate of lane.gates) gate.waiting -= 1;
     if (lane.size === 0) this.#dissolve(lane);
     else if (wasHead) this.#headChanged(lane);
-    return lane;
   }
 
   /** Looks again at those stopped at a key, since something about it has changed. Call `run` afterwards. */
@@ -315,7 +285,7 @@ export class Queue {
 
   /** Lanes that need a host, and wait elsewhere in front of others, may be stopped at the host from now on. So may the one whose keys are kept. */
   #changed(gate: Gate): void {
-    const lanes = this.owner.keys.slab.hasFlag(gate.slot, IS_OTHER) ? [] : gate.lanes;
+    const lanes = this.engine.keys.slab.hasFlag(gate.slot, IS_OTHER) ? [] : gate.lanes;
     for (const lane of lanes) if (lane.gate !== undefined && lane.gate !== gate) this.#wake(lane.gate);
     if (this.isKeptAt(gate) && this.#kept?.gate !== undefined) this.#wake(this.#kept.gate);
   }
@@ -332,13 +302,13 @@ export class Queue {
     if (this.#isRunning) return;
     this.#isRunning = true;
     try {
-      if (this.waiting > 0 || this.alarmUs < Number.POSITIVE_INFINITY) this.#serveAll(atUs ?? this.owner.nowUs());
+      if (this.waiting > 0 || this.alarmUs < Number.POSITIVE_INFINITY) this.#serveAll(atUs ?? this.engine.nowUs());
     } finally {
       this.#isRunning = false;
       this.#wokenUs = Number.NEGATIVE_INFINITY;
     }
     this.rearm();
-    this.owner.events.flush();
+    this.engine.events.flush();
   }
 
   /** Sets the timer again. */
@@ -351,16 +321,16 @@ export class Queue {
 
   #serveAll(atUs: number): void {
     let nowUs = atUs;
-    for (let steps = 0; steps < GRANTS_PER_TURN; steps++, nowUs = this.owner.nowUs()) {
+    for (let steps = 0; steps < GRANTS_PER_TURN; steps++, nowUs = this.engine.nowUs()) {
       this.#wokenUs = nowUs;
       this.#elect(nowUs);
       const gate = this.#firstGate(nowUs);
       const overdue = this.#deadlines.peek();
       if (gate !== undefined && gate.readyUs <= nowUs && nowUs >= this.pausedUntilUs) this.#serve(gate, nowUs);
-      else if (overdue !== undefined && overdue.deadlineUs <= nowUs) this.#expire(overdue.waiter, nowUs);
-      else if (nowUs >= this.alarmUs) this.owner.alarm(nowUs);
+      else if (overdue !== undefined && overdue.deadlineUs <= nowUs) this.#expire(overdue, nowUs);
+      else if (nowUs >= this.alarmUs) this.engine.alarm(nowUs);
       else return;
-      this.owner.events.flush();
+      this.engine.events.flush();
     }
   }
 
@@ -395,13 +365,13 @@ export class Queue {
   }
 
   #grant(lane: Lane, head: Waiter, nowUs: number): void {
-    const permit = this.owner.arbiter.take(lane.need, head.costs, head.askedUs, nowUs);
+    const permit = this.engine.arbiter.take(lane.need, head.costs, head.askedUs, nowUs);
     lane.startUs = nowUs;
     lane.startSequence = ++this.#sequence;
-    this.#leave(head, undefined);
+    this.#leave(head);
     if (this.waiting > 0) this.#started(lane.need.slots);
     head.resolve(permit);
-    this.owner.onQuiet?.();
+    this.engine.onQuiet?.();
   }
 
   /** The key that lets the lane's head start last, and in `#stopUs` when; undefined when it may start now. */
@@ -417,7 +387,7 @@ export class Queue {
         return lane.gates[index];
       }
     }
-    const stop = this.owner.arbiter.look(lane.need, costs, nowUs, NOBODY);
+    const stop = this.engine.arbiter.look(lane.need, costs, nowUs, NOBODY);
     lane.isHeld = stop !== undefined && isHeld(lane, stop);
     if (stop === undefined) return gateAhead(lane);
     this.#stopUs = stop.limit === "quota" ? Math.min(stop.atUs, nowUs + LOOK_AGAIN_US) : stop.atUs;
@@ -433,7 +403,7 @@ export class Queue {
       if (nowUs <= this.#agedUs(elder)) break;
       if (elder.lane === before) return;
       // Somebody else was stopped at its gate before it, so that nobody has looked what stops it.
-      const stop = this.owner.arbiter.look(elder.lane.need, elder.lane.head?.costs ?? ONE, nowUs, NOBODY);
+      const stop = this.engine.arbiter.look(elder.lane.need, elder.lane.head?.costs ?? ONE, nowUs, NOBODY);
       if (stop === undefined || !isHeld(elder.lane, stop)) lane = elder.lane;
       else this.#elders.remove(elder);
     }
@@ -453,11 +423,11 @@ export class Queue {
     const head = kept?.head;
     if (kept === undefined || head === undefined || !gate.lanes.has(kept)) return nowUs;
     let startUs = nowUs;
-    this.owner.arbiter.look(kept.need, head.costs, nowUs, NOBODY, (_index, _limit, atUs) => {
+    this.engine.arbiter.look(kept.need, head.costs, nowUs, NOBODY, (_index, _limit, atUs) => {
       startUs = Math.max(startUs, atUs);
     });
     const ahead = { requests: 1, units: costAt(costs, index) };
-    const behindUs = this.owner.arbiter.readyAt(gate.slot, costAt(head.costs, kept.gates.indexOf(gate)), nowUs, ahead);
+    const behindUs = this.engine.arbiter.readyAt(gate.slot, costAt(head.costs, kept.gates.indexOf(gate)), nowUs, ahead);
     return behindUs > startUs ? behindUs : nowUs;
   }
 
@@ -516,7 +486,7 @@ export class Queue {
       // Whoever was alone there may have its keys kept from now on, if it needs several with others.
       if (gate.lanes.size === 2)
         for (const { elder } of gate.lanes) if (elder !== undefined) this.#elders.update(elder);
-      this.owner.keys.slab.setFlag(slot, HAS_GATE, true);
+      this.engine.keys.slab.setFlag(slot, HAS_GATE, true);
       return gate;
     });
     if (lane.gates.length > 1) lane.elder = new Elder(lane);
@@ -539,7 +509,7 @@ export class Queue {
       if (left.lanes.size > 0) continue;
       if (left.position >= 0) this.#wakeUps.remove(left);
       this.#gates.delete(left.slot);
-      this.owner.keys.slab.setFlag(left.slot, HAS_GATE, false);
+      this.engine.keys.slab.setFlag(left.slot, HAS_GATE, false);
     }
     if (this.#kept === lane) this.#letGo();
   }
@@ -571,7 +541,7 @@ export class Queue {
     const deadlineUs = this.#deadlines.peek()?.deadlineUs ?? Number.POSITIVE_INFINITY;
     const nextUs = Math.min(Math.max(readyUs, this.pausedUntilUs), deadlineUs, this.alarmUs, agedUs);
     // Somebody waits for an answer or for `resume`: the process stays.
-    return nextUs === Number.POSITIVE_INFINITY ? this.owner.nowUs() + FAR_US : nextUs;
+    return nextUs === Number.POSITIVE_INFINITY ? this.engine.nowUs() + FAR_US : nextUs;
   }
 }
 
@@ -590,9 +560,8 @@ function isHeld(lane: Lane, { index, limit }: Readonly<Stop>): boolean {
   return HELD_BY.has(limit) || shared.length < 2 || !shared.includes(lane.gates[index]);
 }
 
-function setTerms(waiter: Waiter, deadlineUs: number, cost: AcquireOptions["cost"], isOwnDeadline: boolean): void {
-  const isPlain = cost === undefined && !isOwnDeadline && deadlineUs === Number.POSITIVE_INFINITY;
-  waiter.terms = isPlain ? undefined : new Terms(waiter, deadlineUs, cost, isOwnDeadline);
+function deadlineError(key: string, { waitMs, reason }: WaitTold, maxWaitUs: number): DeadlineError {
+  return new DeadlineError(key, waitMs, reason, maxWaitUs / 1000);
 }
 
 /** What `capture` was last called with. One function for all promises, so that a hundred thousand waiters do not make as many. */

@@ -35,7 +35,7 @@ export function hostStats(
   slot: number,
   nowUs: number,
 ): Stats {
-  keys.bring(slot, host, true, nowUs);
+  keys.bring(slot, host, nowUs);
   // Before the books are read: looking may find that some have lapsed.
   arbiter.lapse(slot, nowUs);
   const rule = keys.ruleOf(slot);
@@ -46,7 +46,7 @@ export function hostStats(
     lastUs,
     lastRequestAt: hasStarted ? new Date(clock.wall() - (nowUs - lastUs) / 1000) : undefined,
     inFlight: inFlight(key, rule, nowUs),
-    waiting: queue.gateAt(slot)?.waiting ?? 0,
+    waiting: queue.waitingAt(slot),
     cooldownMs: Math.max(0, (key.rest?.holds?.incident?.untilUs ?? nowUs) - nowUs) / 1000,
     tokens: rule.rateCount === 0 ? undefined : tokensOf(key, rule, nowUs),
     windows: windowStats(key, rule, nowUs),
@@ -80,9 +80,9 @@ export function allStats(engine: Engine, nowUs: number): Stats[] {
   let foldedHosts = books.foldedHosts;
   let inFlight = books.flying;
   let { waiting } = queue;
-  for (const [host, slot] of slab.statsAt < 0 ? [] : keys.hosts) {
+  for (const [host, slot] of slab.statsAt < 0 ? [] : keys.hosts()) {
     if (rows.length === LISTED_MOST) {
-      if (keys.isUncleared(slot)) keys.bring(slot, host, true, nowUs);
+      if (keys.isUncleared(slot)) keys.bring(slot, host, nowUs);
       addTo(counts, books.read(slot));
       foldedHosts += 1;
       continue;
@@ -110,12 +110,12 @@ export function allStats(engine: Engine, nowUs: number): Stats[] {
 export function* eachStats(engine: Engine): Generator<Stats, void, undefined> {
   const { books, events, keys, queue, slab } = engine;
   const hasRows = slab.statsAt >= 0;
-  let left = hasRows ? keys.hosts.size : 0;
-  for (const [host, slot] of keys.hosts) {
+  let left = hasRows ? keys.hostCount : 0;
+  for (const [host, slot] of keys.hosts()) {
     if (left-- === 0) break;
     const nowUs = engine.nowUs();
-    keys.look(host, slot, true, nowUs);
-    const stats = keys.hosts.get(host) === slot ? hostStats(engine, host, slot, nowUs) : undefined;
+    keys.look(host, slot, nowUs);
+    const stats = keys.rows.get(host) === slot ? hostStats(engine, host, slot, nowUs) : undefined;
     // Who reads has to hear that a host was folded away before the next row.
     events.flush();
     if (stats !== undefined && stats.asked > 0) yield stats;

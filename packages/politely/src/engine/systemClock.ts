@@ -29,142 +29,137 @@ const processPlan = new WakePlan();
  * in pieces. A pending timer keeps the process alive. `clearTimer` ignores what is no timer or has been called.
  */
 export function systemClock(platform: ClockPlatform = globalPlatform(), plan: WakePlan = processPlan): Clock {
-  const { now, wall, setImmediate } = platform;
-
+  const { now, wall } = platform;
   return {
     now,
     wall,
     // Timers count from the beginning of the turn of the event loop, cut to whole milliseconds.
     earlyMs: 1,
-    setTimer(atMs, fn, slackMs = 0) {
-      const timer = new SharpTimer(atMs, fn, platform, slackMs >= SLACK_FOR_PLAIN_MS ? plainPlan : plan);
-      const nowMs = now();
-      const denseMs = atMs - nowMs < DENSE_MS ? denseSleepMs(slackMs) : 0;
-      if (!(atMs > nowMs)) timer.handle = setImmediate(call, timer);
-      else if (denseMs > platform.minDelayMs) sleep(timer, nowMs, denseMs);
-      else arm(timer, nowMs);
-      return timer;
-    },
+    setTimer: (atMs, fn, slackMs = 0) =>
+      new SharpTimer(atMs, fn, platform, slackMs >= SLACK_FOR_PLAIN_MS ? plainPlan : plan, slackMs),
     clearTimer(timer) {
-      if (timer instanceof SharpTimer) cancel(timer);
+      if (timer instanceof SharpTimer) timer.cancel();
     },
     unref(timer) {
-      if (!(timer instanceof SharpTimer)) return;
-      timer.isLoose = true;
-      loosen(timer);
+      if (timer instanceof SharpTimer) timer.unref();
     },
   };
 }
 
-/** How long to sleep, in whole milliseconds, towards one of many instants. */
-function denseSleepMs(slackMs: number): number {
-  return Math.min(DENSE_SLEEP_MOST_MS, Math.floor(slackMs * DENSE_SLEEP_SHARE));
-}
-
 /** One call that is asked for, and how far it has come. */
 class SharpTimer {
-  phase: "sleeping" | "polling" | "due" | "done" = "due";
+  #phase: "sleeping" | "polling" | "due" | "done" = "due";
   /** What cancels the present phase. */
-  handle: unknown = undefined;
-  phaseFromMs = 0;
+  #handle: unknown = undefined;
+  #phaseFromMs = 0;
   /** What `setTimeout` was asked for while sleeping. */
-  delayMs = 0;
-  polledAtMs = 0;
-  stillPolls = 0;
-  /** The process need not wait for it. */
-  isLoose = false;
+  #delayMs = 0;
+  #polledAtMs = 0;
+  #stillPolls = 0;
+  #isLoose = false;
 
   constructor(
     readonly atMs: number,
     public fn: () => void,
     readonly platform: ClockPlatform,
     readonly plan: WakePlan,
-  ) {}
-}
+    slackMs: number,
+  ) {
+    const nowMs = platform.now();
+    // Towards one of many instants it sleeps in whole milliseconds.
+    const denseMs =
+      atMs - nowMs < DENSE_MS ? Math.min(DENSE_SLEEP_MOST_MS, Math.floor(slackMs * DENSE_SLEEP_SHARE)) : 0;
+    if (!(atMs > nowMs)) this.#handle = platform.setImmediate(call, this);
+    else if (denseMs > platform.minDelayMs) this.#sleep(nowMs, denseMs);
+    else this.#arm(nowMs);
+  }
 
-/** Goes to sleep, or to polling when no sleep is short enough. */
-function arm(timer: SharpTimer, nowMs: number): void {
-  const { platform, plan } = timer;
-  const delayMs = plan.nextDelayMs(timer.atMs - nowMs, nowMs, platform.minDelayMs);
-  if (delayMs > 0) {
-    sleep(timer, nowMs, delayMs);
-  } else {
-    timer.phase = "polling";
-    timer.phaseFromMs = nowMs;
-    timer.polledAtMs = nowMs;
-    timer.handle = platform.setImmediate(poll, timer);
+  /** Goes to sleep, or to polling when no sleep is short enough. */
+  #arm(nowMs: number): void {
+    const { atMs, platform, plan } = this;
+    const delayMs = plan.nextDelayMs(atMs - nowMs, nowMs, platform.minDelayMs);
+    if (delayMs > 0) {
+      this.#sleep(nowMs, delayMs);
+      return;
+    }
+    this.#phase = "polling";
+    this.#phaseFromMs = nowMs;
+    this.#polledAtMs = nowMs;
+    this.#handle = platform.setImmediate(poll, this);
+  }
+
+  #sleep(nowMs: number, delayMs: number): void {
+    this.#phase = "sleeping";
+    this.#phaseFromMs = nowMs;
+    this.#delayMs = delayMs;
+    this.#handle = this.platform.setTimeout(wake, delayMs, this);
+    if (this.#isLoose) this.unref();
+  }
+
+  /**
+   * The process need not wait for it, where the platform's timers can be told so.
+   *
+   * Only while it sleeps: a turn of the loop that need not keep the process does not wake a loop that has nothing else to do either,
+   * and polling is over within a millisecond.
+   */
+  unref(): void {
+    this.#isLoose = true;
+    if (this.#phase === "sleeping") (this.#handle as { unref?: () => void } | undefined)?.unref?.();
+  }
+
+  wake(): void {
+    const nowMs = this.platform.now();
+    this.plan.landed(nowMs - this.#phaseFromMs - this.#delayMs);
+    if (nowMs >= this.atMs) this.call();
+    else {
+      this.plan.spendStep();
+      this.#arm(nowMs);
+    }
+  }
+
+  poll(): void {
+    const { atMs, platform, plan } = this;
+    const nowMs = platform.now();
+    if (nowMs >= atMs) {
+      // Not up to now: time that other work of the loop took is not ours.
+      plan.spendPolling(atMs - this.#phaseFromMs);
+      this.call();
+      return;
+    }
+    this.#stillPolls = nowMs > this.#polledAtMs ? 0 : this.#stillPolls + 1;
+    this.#polledAtMs = nowMs;
+    if (this.#stillPolls < MAX_STILL_POLLS) {
+      this.#handle = platform.setImmediate(poll, this);
+      return;
+    }
+    plan.spendPolling(nowMs - this.#phaseFromMs);
+    this.#sleep(nowMs, Math.max(platform.minDelayMs, Math.ceil(atMs - nowMs)));
+  }
+
+  call(): void {
+    const { fn } = this;
+    this.#finish();
+    fn();
+  }
+
+  cancel(): void {
+    if (this.#phase === "done") return;
+    if (this.#phase === "sleeping") this.platform.clearTimeout(this.#handle);
+    else this.platform.clearImmediate(this.#handle);
+    if (this.#phase === "polling") this.plan.spendPolling(this.#polledAtMs - this.#phaseFromMs);
+    this.#finish();
+  }
+
+  /** Lets go of what the caller gave as well, since the caller may keep the timer. */
+  #finish(): void {
+    this.#phase = "done";
+    this.#handle = undefined;
+    this.fn = nothing;
   }
 }
 
-function sleep(timer: SharpTimer, nowMs: number, delayMs: number): void {
-  timer.phase = "sleeping";
-  timer.phaseFromMs = nowMs;
-  timer.delayMs = delayMs;
-  timer.handle = timer.platform.setTimeout(wake, delayMs, timer);
-  loosen(timer);
-}
-
-/**
- * Node's timers can be told not to keep the process; others have no such thing.
- *
- * Only while it sleeps: a turn of the loop that need not keep the process does not wake a loop that has nothing else to do either,
- * and polling is over within a millisecond.
- */
-function loosen({ isLoose, handle, phase }: SharpTimer): void {
-  if (!isLoose || phase !== "sleeping" || typeof handle !== "object" || handle === null) return;
-  (handle as { unref?(): void }).unref?.();
-}
-
-function wake(timer: SharpTimer): void {
-  const nowMs = timer.platform.now();
-  timer.plan.landed(nowMs - timer.phaseFromMs - timer.delayMs);
-  if (nowMs >= timer.atMs) {
-    call(timer);
-  } else {
-    timer.plan.spendStep();
-    arm(timer, nowMs);
-  }
-}
-
-function poll(timer: SharpTimer): void {
-  const { platform, plan } = timer;
-  const nowMs = platform.now();
-  if (nowMs >= timer.atMs) {
-    // Not up to now: time that other work of the loop took is not ours.
-    plan.spendPolling(timer.atMs - timer.phaseFromMs);
-    call(timer);
-    return;
-  }
-  timer.stillPolls = nowMs > timer.polledAtMs ? 0 : timer.stillPolls + 1;
-  timer.polledAtMs = nowMs;
-  if (timer.stillPolls < MAX_STILL_POLLS) {
-    timer.handle = platform.setImmediate(poll, timer);
-  } else {
-    plan.spendPolling(nowMs - timer.phaseFromMs);
-    sleep(timer, nowMs, Math.max(platform.minDelayMs, Math.ceil(timer.atMs - nowMs)));
-  }
-}
-
-function call(timer: SharpTimer): void {
-  const { fn } = timer;
-  finish(timer);
-  fn();
-}
-
-function cancel(timer: SharpTimer): void {
-  const { phase, platform, plan } = timer;
-  if (phase === "done") return;
-  if (phase === "sleeping") platform.clearTimeout(timer.handle);
-  else platform.clearImmediate(timer.handle);
-  if (phase === "polling") plan.spendPolling(timer.polledAtMs - timer.phaseFromMs);
-  finish(timer);
-}
-
-/** Lets go of what the caller gave as well, since the caller may keep the timer. */
-function finish(timer: SharpTimer): void {
-  timer.phase = "done";
-  timer.handle = undefined;
-  timer.fn = nothing;
-}
-
-function nothing(): void {}
+// One function each for all timers.
+const wake = (timer: SharpTimer): void => timer.wake();
+const poll = (timer: SharpTimer): void => timer.poll();
+const call = (timer: SharpTimer): void => timer.call();
+const nothing = (): void => undefined;

@@ -1,5 +1,3 @@
-import { messageTurns } from "./wakeTurns.js";
-
 /** The functions of the platform that the system clock calls. Tests pass their own. */
 export interface ClockPlatform {
   /** Monotonic milliseconds with fractions. */
@@ -43,22 +41,34 @@ interface PlatformGlobal {
 export function globalPlatform(): ClockPlatform {
   const global = globalThis as unknown as PlatformGlobal;
   // Looked up once: on some platforms `performance` is a getter that costs more than the reading itself.
-  const { performance } = global;
+  const { performance, MessageChannel: Channel } = global;
   const setTimeout = global.setTimeout.bind(global);
   const clearTimeout = global.clearTimeout.bind(global);
   const timers = { now: () => performance.now(), wall: () => Date.now(), setTimeout, clearTimeout };
-
   if (global.setImmediate !== undefined && global.clearImmediate !== undefined) {
     const setImmediate = global.setImmediate.bind(global);
     return { ...timers, setImmediate, clearImmediate: global.clearImmediate.bind(global), minDelayMs: 1 };
   }
-  if (global.MessageChannel !== undefined) {
-    return { ...timers, ...messageTurns(global.MessageChannel), minDelayMs: 4 };
+  const slow = { ...timers, minDelayMs: 4 };
+  if (Channel === undefined) {
+    return { ...slow, setImmediate: (fn, argument) => setTimeout(fn, 0, argument), clearImmediate: clearTimeout };
   }
   return {
-    ...timers,
-    setImmediate: (fn, argument) => setTimeout(fn, 0, argument),
-    clearImmediate: clearTimeout,
-    minDelayMs: 4,
+    ...slow,
+    // A message is not subject to the 4 ms of nested timers. Each has a channel of its own, since an open one keeps some platforms alive.
+    setImmediate(fn, argument) {
+      const { port1, port2 } = new Channel();
+      port1.onmessage = () => {
+        port1.close();
+        fn(argument);
+      };
+      port2.postMessage(undefined);
+      return port1;
+    },
+    clearImmediate(handle) {
+      const port = handle as MessagePort;
+      port.onmessage = null;
+      port.close();
+    },
   };
 }

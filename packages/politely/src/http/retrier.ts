@@ -1,10 +1,10 @@
 import { isBadAnswer } from "../core/answer.js";
-import { readOutcome } from "../engine/outcome.js";
 import { PolitelyError } from "../errors.js";
 import type { RetryRules } from "../policy/types.js";
 import type { FetchOptions, HeadersLike } from "../types.js";
 import { delay } from "./delay.js";
 import { causeOf, isNetworkFailure } from "./failure.js";
+import { readOutcome } from "./outcome.js";
 import type { Pacer } from "./pacer.js";
 import { maxWaitMsOf } from "./patience.js";
 import { readAnswer } from "./readAnswer.js";

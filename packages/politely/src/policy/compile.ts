@@ -40,7 +40,7 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
     // By the key as it is: a group named by a number such as 2130706433 must not pass for the address 127.0.0.1.
     (isLocalhostExempt && isLocalhost(withoutPort(key)) ? exemptRule : fallback);
 
-  return {
+  const policy: CompiledPolicy = {
     hostRule(key) {
       const name = groupBy === undefined ? key : comparedName(key);
       const host = withoutPort(name);
@@ -50,6 +50,12 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
     scopeRule: scopeLookup(input),
     global: input.global === undefined ? undefined : compileSharedRule(input.global),
     resolve: createResolver({ groupBy, portKeys }),
+    isEnabled(target) {
+      const { key, intent = "", scopes } = policy.resolve(target);
+      const { exempt, intents, rule } = policy.hostRule(key);
+      const rules = [rule, policy.global, intents.get(intent), ...scopes.map((scope) => policy.scopeRule(scope))];
+      return !exempt && rules.some((each) => each?.enabled === true);
+    },
     hostIsKey: groupBy === undefined,
     groupBy,
     together: togetherIn(input, own),
@@ -63,6 +69,7 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
       return beyondOwn(name, withoutPort(name), name);
     }),
   };
+  return policy;
 }
 
 function groupingOf(groupBy: PolicyInput["groupBy"]): Grouping | undefined {

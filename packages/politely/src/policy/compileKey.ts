@@ -17,6 +17,7 @@ export function compileKeyPolicy(limits: Limits, key: string): CompiledPolicy {
     scopeRule: () => undefined,
     global: undefined,
     resolve: () => resolved,
+    isEnabled: () => hostRule.rule.enabled,
     hostIsKey: true,
     groupBy: undefined,
     together: new Map(),

@@ -180,6 +180,8 @@ export interface CompiledPolicy {
   readonly groupBy: ((url: URL) => string) | undefined;
   /** Hosts that a preset counts together, each with the scope that counts them. */
   readonly together: ReadonlyMap<string, string>;
+  /** Whether anything limits a target: at its host, its intent, one of its scopes, or everything together. */
+  isEnabled(target: Target): boolean;
   /** How HTTP requests are made. */
   readonly http: HttpRules;
   /** The preset of a key whose site wants to know how to reach the caller; undefined for others. */

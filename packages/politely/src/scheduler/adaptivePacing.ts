@@ -1,6 +1,5 @@
 import { Adaptive, fitRule, learn } from "../core/adaptive.js";
-import type { Heard } from "../core/answer.js";
-import type { Answer } from "../engine/outcome.js";
+import type { Answer, Heard } from "../core/answer.js";
 import type { Ledger } from "./ledger.js";
 
 /** An answer at one key, with how long it took. */

@@ -1,5 +1,5 @@
+import type { Answer } from "../core/answer.js";
 import { headroomAfter } from "../core/headroom.js";
-import type { Answer } from "../engine/outcome.js";
 import type { Ledger } from "./ledger.js";
 import type { HeldPermit } from "./permit.js";
 

@@ -1,9 +1,9 @@
+import type { Answer } from "../core/answer.js";
 import { toUs } from "../engine/instant.js";
-import type { HeaderReader } from "../engine/outcome.js";
 import { ClosedError } from "../errors.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
-import type { AcquireOptions, Clock, Permit, Target } from "../types.js";
+import type { AcquireOptions, Clock, Outcome, Permit, Target } from "../types.js";
 import { AdaptivePacing } from "./adaptivePacing.js";
 import { Answers } from "./answers.js";
 import { Arrivals, checkOptions } from "./arrivals.js";
@@ -33,7 +33,7 @@ export interface EngineOptions {
   readonly random: () => number;
   /** Reads the `maxWait` of a request; throws when it makes no sense. */
   readonly readMaxWait: (value: unknown) => number;
-  readonly readHeaders: HeaderReader;
+  readonly readOutcome: (outcome: Outcome | undefined) => Answer;
   /** A host that is exempt from everything was asked for. */
   readonly onExempt: (key: string) => void;
   /** Makes the one who has the last word on starts, where that is a shared store. */

@@ -1,7 +1,5 @@
 import type { Slowdown } from "../core/key.js";
 import { checkNames } from "../engine/knownNames.js";
-import { answerOfError, answerOfValue } from "../engine/outcome.js";
-import { isEnabledBy, sameCounting } from "../engine/policies.js";
 import { ClosedError } from "../errors.js";
 import type { Cause, Explanation, LimiterEvent, Stats, UntimedEvent } from "../observe/types.js";
 import type { CompiledPolicy, HttpRules, PolicyInput } from "../policy/types.js";
@@ -42,7 +40,12 @@ const CLOSED_CAUSE: Cause = {
 
 /** What the verbs need beside the engine. */
 export interface LimiterParts extends EngineOptions {
-  readonly compile: (policy: PolicyInput) => CompiledPolicy;
+  readonly compile: (
+    policy: PolicyInput,
+    before: CompiledPolicy,
+    known: ReadonlyMap<string, unknown>,
+  ) => CompiledPolicy;
+  readonly outcomeIn: (value: unknown) => Outcome | undefined;
   readonly readPause: (duration: Duration) => number;
   readonly summarise: (policy: CompiledPolicy) => string;
   /** What `fetch` does: the limiter is part of it, so it is made around it. */
@@ -109,10 +112,10 @@ export class LocalLimiter implements Limiter {
     let outcome: Outcome | undefined;
     try {
       const value = await (loan === undefined ? task(permit) : loan.run(() => task(permit)));
-      outcome = answerOfValue(value);
+      outcome = this.parts.outcomeIn(value) ?? "success";
       return value;
     } catch (error) {
-      outcome = answerOfError(error);
+      outcome = this.parts.outcomeIn(error);
       throw error;
     } finally {
       // With a store, releasing is a promise.
@@ -230,7 +233,7 @@ export class LocalLimiter implements Limiter {
   }
 
   isEnabled(target: Target): boolean {
-    return isEnabledBy(this.#engine.policy, target);
+    return this.#engine.policy.isEnabled(target);
   }
 
   /**
@@ -293,9 +296,8 @@ export class LocalLimiter implements Limiter {
   configure(policy: PolicyInput): void {
     if (typeof policy !== "object" || policy === null)
       throw new TypeError(`configure needs a policy; got ${String(policy)}.`);
-    const compiled = this.parts.compile(policy);
     const engine = this.#engine;
-    sameCounting(engine.policy, compiled, engine.keys.hosts);
+    const compiled = this.parts.compile(policy, engine.policy, engine.keys.hosts);
     const nowUs = engine.nowUs();
     const told = { type: "configure", key: "*", atMs: nowUs / 1000, summary: this.parts.summarise(compiled) } as const;
     engine.events.tellFirst(

@@ -1,7 +1,7 @@
+import type { Answer } from "../core/answer.js";
 import { toUs } from "../engine/instant.js";
 import { checkNames } from "../engine/knownNames.js";
-import type { Answer } from "../engine/outcome.js";
-import { isReported, type Reported, readOutcome, reportedOf } from "../engine/outcome.js";
+import { isReported, type Reported, reportedOf } from "../engine/permit.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
 import type { AnswerAt } from "./answers.js";
 import { ONE } from "./cost.js";
@@ -20,7 +20,7 @@ export class Settling implements PermitOwner {
 
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
     if (outcome === undefined) throw new TypeError("record needs an outcome: how the request ended.");
-    const answer = readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
+    const answer = this.engine.options.readOutcome(outcome);
     const nowUs = this.engine.nowUs();
     if (options !== undefined) checkNames(options, ["startedAtMs"], "options");
     const startedUs = readStarted(options?.startedAtMs, nowUs);
@@ -48,7 +48,7 @@ export class Settling implements PermitOwner {
 
   reportAnswer(permit: HeldPermit, outcome: Outcome): void {
     if (permit.isReleased) return;
-    const answer = readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
+    const answer = this.engine.options.readOutcome(outcome);
     if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
     if (outcome === undefined) throw new TypeError("report needs an outcome: how the request was answered.");
     if (this.#isNothingNew(answer) || isReported(this.#reported.get(permit), answer, outcome)) return;
@@ -67,7 +67,7 @@ export class Settling implements PermitOwner {
 
   releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void {
     if (permit.isReleased) return;
-    const answer = readOutcome(outcome, this.engine.options.readHeaders, () => this.engine.clock.wall());
+    const answer = this.engine.options.readOutcome(outcome);
     const scopeNames = permit.scopeNames;
     if (options !== undefined) checkNames(options, ["cost"], "options");
     if (options?.cost !== undefined) readCost({ scopeNames }, options.cost, 0);

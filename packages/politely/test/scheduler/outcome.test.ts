@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { maxDurationUs } from "../../src/core/maxDuration.js";
-import { type HeaderReader, NEUTRAL, readOutcome } from "../../src/engine/outcome.js";
+import { type HeaderReader, NEUTRAL, readOutcome } from "../../src/http/outcome.js";
 import type { Outcome } from "../../src/types.js";
 
 /** Reads an outcome where headers say what `said` does. */

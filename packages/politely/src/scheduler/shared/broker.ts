@@ -1,4 +1,4 @@
-import type { Answer } from "../../engine/outcome.js";
+import type { Answer } from "../../core/answer.js";
 import type { Sender } from "../../shared/operation.js";
 import type { Permit } from "../../types.js";
 import { ONE } from "../cost.js";

@@ -1,5 +1,5 @@
-import { isBadAnswer } from "../../core/answer.js";
-import { type Answer, isReported, NEUTRAL, readOutcome, reportedOf } from "../../engine/outcome.js";
+import { type Answer, isBadAnswer } from "../../core/answer.js";
+import { isReported, reportedOf } from "../../engine/permit.js";
 import type { AnswerNote, Sender, SettleKey, SettleOperation, SettleReply } from "../../shared/operation.js";
 import type { Outcome, ReleaseOptions } from "../../types.js";
 import { NOTHING } from "../cost.js";
@@ -14,6 +14,14 @@ import type { Grant, Run } from "./run.js";
 import type { SharedPermit, SharedPermitOwner } from "./sharedPermit.js";
 import type { Standby } from "./standby.js";
 
+const NEUTRAL: Answer = {
+  kind: "neutral",
+  retryAfterUs: 0,
+  latencyUs: undefined,
+  because: "no outcome",
+  scope: undefined,
+  budget: undefined,
+};
 const UNUSED: Answer = { ...NEUTRAL, kind: "unused", because: "not sent" };
 
 const NOTHING_TOLD = Promise.resolve();
@@ -187,8 +195,7 @@ export class Settler implements SharedPermitOwner {
 
   /** Understands an outcome. Throws `TypeError` for one that is none. */
   read(outcome: Outcome | undefined): Answer {
-    const { options, clock } = this.parts.engine();
-    return readOutcome(outcome, options.readHeaders, () => clock.wall());
+    return this.parts.engine().options.readOutcome(outcome);
   }
 
   async #tell(

@@ -1,4 +1,4 @@
-import type { Reported } from "../../engine/outcome.js";
+import type { Reported } from "../../engine/permit.js";
 import type { SharedPermit as PublicPermit } from "../../sharedTypes.js";
 import type { Outcome, ReleaseOptions } from "../../types.js";
 import type { HeldPermit } from "../permit.js";

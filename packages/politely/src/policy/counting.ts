@@ -1,6 +1,5 @@
 import { PolicyError, type PolicyProblem } from "../errors.js";
-import type { CompiledPolicy } from "../policy/types.js";
-import type { Target } from "../types.js";
+import type { CompiledPolicy } from "./types.js";
 
 /** So many hosts are named in an error. */
 const NAMED_MOST = 5;
@@ -12,7 +11,9 @@ const NAMED_MOST = 5;
 export function sameCounting(before: CompiledPolicy, after: CompiledPolicy, known: ReadonlyMap<string, unknown>): void {
   const problems: PolicyProblem[] = [];
   if (before.groupBy !== after.groupBy) {
-    const hosts = known.size === 0 ? "" : ` (known so far: ${listed([...known.keys()])})`;
+    // The rows of scopes and of everything together have names that are no hosts.
+    const names = [...known.keys()].filter((name) => !name.startsWith("\n"));
+    const hosts = names.length === 0 ? "" : ` (known so far: ${listed(names)})`;
     const message = `must stay what it is, the very same function${hosts}; make a new limiter to group hosts in another way`;
     problems.push({ path: "groupBy", message });
   }
@@ -30,13 +31,4 @@ export function sameCounting(before: CompiledPolicy, after: CompiledPolicy, know
 function listed(hosts: readonly string[]): string {
   const more = hosts.length - NAMED_MOST;
   return hosts.slice(0, NAMED_MOST).join(", ") + (more > 0 ? ` and ${more} more` : "");
-}
-
-/** Whether a policy limits a target at all: at its host, its intent, one of its scopes, or everything together. */
-export function isEnabledBy(policy: CompiledPolicy, target: Target): boolean {
-  const { key, intent, scopes } = policy.resolve(target);
-  const host = policy.hostRule(key);
-  if (host.exempt) return false;
-  const others = [policy.global, host.intents.get(intent ?? ""), ...scopes.map((scope) => policy.scopeRule(scope))];
-  return host.rule.enabled || others.some((rule) => rule?.enabled === true);
 }

@@ -1,41 +1,10 @@
-import { type AnswerKind, statusMeaning } from "../core/answer.js";
-import type { BudgetSaid } from "../core/headroom.js";
+import { type Answer, statusMeaning } from "../core/answer.js";
 import { maxDurationUs } from "../core/maxDuration.js";
 import type { HeadersLike, Outcome, OutcomeKind } from "../types.js";
-
-/** An outcome, understood. */
-export interface Answer {
-  readonly kind: AnswerKind | "unused";
-  /** 0 when the site did not say. */
-  readonly retryAfterUs: number;
-  /** From the start to the answer, as the caller says; undefined when it does not say. */
-  readonly latencyUs: number | undefined;
-  /** What was answered, for people. */
-  readonly because: string;
-  /** The scope to hold instead of the host. */
-  readonly scope: string | undefined;
-  /** What the site says is left of its budget; undefined when it does not say. */
-  readonly budget: BudgetSaid | undefined;
-}
-
-/** What headers ask for. */
-export interface HeadersSay {
-  /** How long to stay away, in whole microseconds; 0 when they do not say. */
-  readonly retryAfterUs: number;
-  /** Nothing of the budget remains. */
-  readonly isExhausted: boolean;
-  /** Requests left of the budget; -1 when they do not say. */
-  readonly remaining: number;
-  /** Time until the budget is full again; 0 when they do not say. */
-  readonly resetUs: number;
-  /** Which header says so, for people. */
-  readonly field: string;
-}
+import { type AnswerHeaders, nothingSaid } from "./readAnswer.js";
 
 /** Reads what the headers of an answer ask for. Never throws. */
-export type HeaderReader = (headers: HeadersLike, wallMs: () => number, status: number) => HeadersSay;
-
-const NOTHING_SAID: HeadersSay = { retryAfterUs: 0, isExhausted: false, remaining: -1, resetUs: 0, field: "" };
+export type HeaderReader = (headers: HeadersLike, wallMs: () => number, status: number) => AnswerHeaders;
 
 /** Every kind of outcome, and what it is called where nothing more is known. */
 const WORDS: Readonly<Record<OutcomeKind, string>> = {
@@ -70,7 +39,7 @@ export function readOutcome(outcome: Outcome | undefined, readHeaders: HeaderRea
   }
   const { status, headers } = outcome;
   if (!Number.isInteger(status)) throw new TypeError(`outcome.status must be a whole number; got ${String(status)}.`);
-  const said = headers === undefined ? NOTHING_SAID : readHeaders(headers, wallMs, status);
+  const said = headers === undefined ? nothingSaid : readHeaders(headers, wallMs, status);
   const { retryAfterUs, isExhausted, remaining, resetUs, field } = said;
   const kind = statusMeaning(status, retryAfterUs > 0, isExhausted);
   // An answer that says how long to stay away has said it: the reset of a budget does not come on top.
@@ -110,36 +79,10 @@ function withWait(words: string, retryAfterUs: number, field = "retry-after"): s
   return retryAfterUs > 0 ? `${words}, ${name} ${retryAfterUs / 1_000_000} s` : words;
 }
 
-/** What was last said about a start before its end. */
-export interface Reported {
-  readonly kind: Answer["kind"];
-  readonly scope: string | undefined;
-  /** The very thing that has the details: what an outcome says beyond its kind. */
-  readonly detail: unknown;
-}
-
-/** What is to be remembered of an answer, to know it again. A response that is given twice has the same headers both times, whatever was made of it between. */
-export function reportedOf({ kind, scope }: Answer, outcome: Outcome | undefined): Reported {
-  const details = typeof outcome === "object" ? outcome : { headers: undefined };
-  return { kind, scope, detail: "kind" in details ? details.retryAfterMs : details.headers };
-}
-
-/** Whether an answer is the one reported before: of the same kind, and with nothing in it that was not in that one. */
-export function isReported(before: Reported | undefined, answer: Answer, outcome: Outcome | undefined): boolean {
-  if (before === undefined) return false;
-  const { kind, scope, detail } = reportedOf(answer, outcome);
-  return before.kind === kind && before.scope === scope && (detail === undefined || detail === before.detail);
-}
-
-/** What a task's return value says about the request: its status if it has one, else success. */
-export function answerOfValue(value: unknown): Outcome {
-  return answerOfError(value) ?? "success";
-}
-
-/** What a task's error says about the request: its status if it carries one, else nothing. A getter that throws says nothing. */
-export function answerOfError(error: unknown): Outcome | undefined {
+/** What the value that a task returned, or its error, says about the request: its status if it carries one. A getter that throws says nothing. */
+export function outcomeIn(value: unknown): Outcome | undefined {
   try {
-    const own = fieldsOf(error);
+    const own = fieldsOf(value);
     const inner = fieldsOf(own.response);
     const codes = [own.status, own.statusCode, inner.status, inner.statusCode];
     const status = codes.find((each) => typeof each === "number");
