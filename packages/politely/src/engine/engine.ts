@@ -7,12 +7,12 @@ import type { Clock, Outcome, Target } from "../types.js";
 import type { Need } from "./arbiter.js";
 import { Books } from "./books.js";
 import { Events } from "./events.js";
-import { toUs } from "./instant.js";
 import { Keys } from "./keys.js";
 import { LocalArbiter } from "./localArbiter.js";
 import { HeldPermit } from "./permit.js";
 import { Queue } from "./queue.js";
 import { IS_IDLE, PROFILE_MASK, Slab } from "./slab.js";
+import { toUs } from "./systemClock.js";
 
 const { FLIGHT, LAST_US, OWED, PROFILE, SEEN_US, UNITS } = ROW;
 
@@ -87,7 +87,8 @@ export class Engine {
     const { policy } = this.keys;
     this.#hotKey = "";
     this.#hotNeed = undefined;
-    const isFree = !this.isClosed && !this.events.hasListeners && this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
+    const isFree =
+      !this.isClosed && this.events.emit === undefined && this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
     this.#isPlain = isFree && policy.hostIsKey && policy.global === undefined;
   }
 
@@ -138,11 +139,14 @@ export class Engine {
       this.queue.pausedUntilUs = Number.NEGATIVE_INFINITY;
       this.refresh();
     }
+    const { policy } = this.keys;
+    // Others wait for the same, and nothing has changed since.
+    const lane = typeof target === "string" && policy.hostIsKey ? this.queue.lanes.get(target) : undefined;
+    if (lane?.need.host.rule.enabled === true && lane.need.target.intent === undefined) return lane.need;
     const hot = this.#hotNeed;
     if (hot !== undefined && typeof target === "string" && !this.slab.hasFlag(hot.slots[0], IS_IDLE)) {
       if (hot.key === target || (this.#hotOrigin !== "" && target.startsWith(this.#hotOrigin))) return hot;
     }
-    const { policy } = this.keys;
     let resolved = policy.resolve(target);
     // A key cut out of a URL would keep the whole URL alive for as long as the key is known.
     if (resolved.key !== target && !this.keys.rows.has(resolved.key)) {
@@ -195,7 +199,7 @@ export class Engine {
   #dropped(key: string, wasFolded: boolean): void {
     if (this.#hotKey === key) this.#hotKey = "";
     if (this.#hotNeed?.key === key) this.#hotNeed = undefined;
-    if (wasFolded) this.events.emit(() => ({ type: "evict", key, atMs: this.#lastUs / 1000 }));
+    if (wasFolded) this.events.emit?.({ type: "evict", key, atMs: this.#lastUs / 1000 });
   }
 
   #warnOfIntent({ host, key }: Need, intent: string): void {
@@ -204,7 +208,7 @@ export class Engine {
     this.#warned.add(name);
     const known = host.intents.size === 0 ? "no intents" : `only ${[...host.intents.keys()].join(", ")}`;
     const message = `a request names the intent "${intent}", for which ${host.origin} has no limits; it knows ${known}`;
-    this.events.emit(() => ({ type: "warn", key, atMs: this.#lastUs / 1000, message }));
+    this.events.emit?.({ type: "warn", key, atMs: this.#lastUs / 1000, message });
   }
 }
 

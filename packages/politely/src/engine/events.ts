@@ -6,29 +6,32 @@ import type { LimiterEvent } from "../observe/types.js";
  * They are told once what is under way is complete, since a listener may change anything. What they cause comes last.
  */
 export class Events {
+  /**
+   * Notes what happened. Undefined while nobody listens, so that `emit?.({ … })` makes nothing for nobody. Whoever makes things happen calls `flush` at
+   * the end.
+   */
+  emit: ((event: LimiterEvent) => void) | undefined = undefined;
   readonly #listeners = new Set<(event: LimiterEvent) => unknown>();
   #waiting: LimiterEvent[] = [];
   #isTelling = false;
 
-  get hasListeners(): boolean {
-    return this.#listeners.size > 0;
-  }
-
-  /** Adds a listener and returns how to remove it. The same function twice counts twice. */
+  /** Adds a listener and returns how to remove it. The same function twice counts twice. `onChange` is called after both. */
   subscribe(listener: (event: LimiterEvent) => unknown, onChange: () => void): () => void {
     const own = (event: LimiterEvent): unknown => listener(event);
+    const changed = (): void => {
+      this.emit = this.#listeners.size === 0 ? undefined : (event) => this.#note(event);
+      onChange();
+    };
     this.#listeners.add(own);
-    onChange();
+    changed();
     return () => {
       this.#listeners.delete(own);
-      onChange();
+      changed();
     };
   }
 
-  /** Notes what happened, if anybody listens. Whoever makes things happen calls `flush` at the end. */
-  emit(make: () => LimiterEvent): void {
-    if (!this.hasListeners) return;
-    this.#waiting.push(make());
+  #note(event: LimiterEvent): void {
+    this.#waiting.push(event);
     // Nothing is kept to itself by a call that throws.
     if (this.#waiting.length === 1) queueMicrotask(() => this.flush());
   }

@@ -5,7 +5,7 @@ export interface Positioned {
 
 /** A binary heap whose items can be moved and removed from the middle. The first in order is at the top. */
 export class Heap<Item extends Positioned> {
-  readonly items: Item[] = [];
+  items: Item[] = [];
   readonly #isBefore: (a: Item, b: Item) => boolean;
 
   constructor(isBefore: (a: Item, b: Item) => boolean) {
@@ -21,7 +21,9 @@ export class Heap<Item extends Positioned> {
   }
 
   push(item: Item): void {
-    this.items.push(item);
+    // A list that grows from nothing makes room for many at once, and most heaps have one.
+    if (this.items.length === 0) this.items = [item];
+    else this.items.push(item);
     this.#up(item, this.items.length - 1);
   }
 

@@ -156,7 +156,7 @@ export class LocalLimiter implements Limiter {
       if (error instanceof CapacityError) {
         const { key, code, waitMs, message: reason } = error;
         books.count(undefined, "refused");
-        events.emit(() => ({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason }));
+        events.emit?.({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason });
       }
       throw error;
     }
@@ -270,7 +270,7 @@ export class LocalLimiter implements Limiter {
   }
 
   tell(event: UntimedEvent): void {
-    this.#engine.events.emit(() => ({ ...event, atMs: this.#engine.nowUs() / 1000 }));
+    this.#engine.events.emit?.({ ...event, atMs: this.#engine.nowUs() / 1000 });
     this.#engine.events.flush();
   }
 
@@ -333,8 +333,8 @@ export class LocalLimiter implements Limiter {
     const nowUs = this.#engine.nowUs();
     const need = target === undefined ? undefined : this.#engine.need(target, nowUs);
     const named = need === undefined ? [] : namedParts(need);
-    if (need === undefined) events.emit(() => eventOf("*", nowUs / 1000));
-    else for (const index of named) events.emit(() => eventOf(keyName(need, index), nowUs / 1000));
+    if (need === undefined) events.emit?.(eventOf("*", nowUs / 1000));
+    else for (const index of named) events.emit?.(eventOf(keyName(need, index), nowUs / 1000));
     let slots = named.map((index) => need?.slots[index] ?? -1);
     if (need === undefined) {
       queue.pausedUntilUs = untilUs ?? Number.NEGATIVE_INFINITY;
@@ -399,7 +399,7 @@ export class LocalLimiter implements Limiter {
     const compiled = this.parts.compile(policy, keys.policy, keys.rows);
     const nowUs = this.#engine.nowUs();
     const summary = this.parts.summarise(compiled);
-    events.emit(() => ({ type: "configure", key: "*", atMs: nowUs / 1000, summary }));
+    events.emit?.({ type: "configure", key: "*", atMs: nowUs / 1000, summary });
     this.#begin(compiled, undefined, nowUs);
     this.follower?.configured();
     this.announce();

@@ -10,10 +10,10 @@ import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js
 import { type Arbiter, type Costs, costAt, HOST_ONLY, type Need, type Stop, type TellAt } from "./arbiter.js";
 import { readCost } from "./cost.js";
 import type { Engine } from "./engine.js";
-import { toUs } from "./instant.js";
 import { checkNames } from "./knownNames.js";
 import { HeldPermit, isReported, type Part, type PermitOwner, type Reported, reportedOf } from "./permit.js";
 import { HAS_GATE, HAS_REST, PROFILE_MASK } from "./slab.js";
+import { toUs } from "./systemClock.js";
 
 const { FLIGHT, LAST_US, PROFILE } = ROW;
 
@@ -63,7 +63,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     books.granted(slots[0], nowUs, waitedUs);
     books.flying += 1;
     for (const slot of slots) if (slab.hasFlag(slot, HAS_REST)) this.#started(slot, key, permit);
-    events.emit(() => ({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 }));
+    events.emit?.({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 });
     keys.granted(nowUs);
     return permit;
   }
@@ -102,7 +102,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const isProbe = incident.probe === "due";
     holds.probe = isProbe ? permit : undefined;
     holds.incident = { ...incident, probe: isProbe ? "out" : "done", probeAtUs: permit.startedUs };
-    if (isProbe) this.engine.events.emit(() => ({ type: "probe", key, atMs: permit.startedAtMs }));
+    if (isProbe) this.engine.events.emit?.({ type: "probe", key, atMs: permit.startedAtMs });
   }
 
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
@@ -123,7 +123,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     }
     books.granted(slots[0], startedUs, 0);
     if (answer.kind === "rate_limited") books.count(slots[0], "throttled");
-    events.emit(() => ({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true }));
+    events.emit?.({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true });
     slots.forEach((slot, index) => {
       const at = { slot, key, scopeName: scopeNames[index], startedUs, nowUs, permit: undefined, laterUnits: 0 };
       this.#hearAt(answer, at, index === heldAt);
@@ -162,7 +162,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
       if (index === 0) books.flying -= 1;
     });
     if (!isReported(this.#reported.get(permit), answer, outcome)) this.#hear(answer, permit, heldAt, nowUs);
-    events.emit(() => ({ type: "release", key, atMs: nowUs / 1000, startedAtMs, outcome: answer.kind }));
+    events.emit?.({ type: "release", key, atMs: nowUs / 1000, startedAtMs, outcome: answer.kind });
     this.#touch(permit);
     this.engine.onQuiet?.();
   }
@@ -171,7 +171,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   #releasePlain(permit: HeldPermit, outcome: Outcome | undefined): boolean {
     const { books, events, keys, slab, onQuiet } = this.engine;
     if (typeof permit.detail !== "number" || (outcome !== undefined && outcome !== "success")) return false;
-    if (onQuiet !== undefined || events.hasListeners) return false;
+    if (onQuiet !== undefined || events.emit !== undefined) return false;
     const { slot, startedUs } = permit;
     const { words, halves } = slab.chunkOf(slot);
     const word = slab.wordOf(slot);
@@ -239,6 +239,9 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const { startedUs, nowUs, laterUnits } = at;
     const key = this.engine.slab.key(at.slot);
     const rule = this.engine.keys.ruleOf(at.slot);
+    const isBad = isHeld && isBadAnswer(kind) && rule.enabled;
+    if (!isBad && budget === undefined && rule.adaptive === undefined && key.rest?.holds?.incident === undefined)
+      return;
     let isSlower = false;
     if (isHeld && budget !== undefined) {
       const holds = needHolds(key);
@@ -248,8 +251,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     }
     const heard = kind === "unused" ? undefined : { ...answer, kind, startedUs, nowUs };
     const holds = key.rest?.holds;
-    if (isHeld && heard !== undefined && isBadAnswer(kind) && rule.enabled)
-      isSlower = this.#hold(heard, at) || isSlower;
+    if (isBad && heard !== undefined) isSlower = this.#hold(heard, at) || isSlower;
     else if (holds?.incident !== undefined) {
       const { incident } = holds;
       if (kind === "success") holds.incident = afterSuccess(incident, startedUs, nowUs);
@@ -280,7 +282,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const { untilUs, throttleStep, errorStep } = next;
     const step = Math.max(1, heard.kind === "rate_limited" ? throttleStep : errorStep);
     const { because } = heard;
-    events.emit(() => ({ type: "cooldown", key: name, atMs: nowUs / 1000, untilMs: untilUs / 1000, step, because }));
+    events.emit?.({ type: "cooldown", key: name, atMs: nowUs / 1000, untilMs: untilUs / 1000, step, because });
     return true;
   }
 
@@ -326,8 +328,8 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const atMs = nowUs / 1000;
     const heldFor = `${Math.round(afterMs) / 1000} s`;
     const message = `a permit was not released in ${heldFor}, its place is free again; release permits, read or cancel bodies, or raise maxHold`;
-    events.emit(() => ({ type: "expire", key, atMs, what: "permit", afterMs }));
-    events.emit(() => ({ type: "warn", key, atMs, message }));
+    events.emit?.({ type: "expire", key, atMs, what: "permit", afterMs });
+    events.emit?.({ type: "warn", key, atMs, message });
   }
 
   #touch({ parts }: HeldPermit): void {

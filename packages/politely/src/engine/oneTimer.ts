@@ -1,5 +1,5 @@
 import type { Clock } from "../types.js";
-import { toMsAtOrAfter } from "./instant.js";
+import { toMsAtOrAfter } from "./systemClock.js";
 
 /** The one timer for all keys and waiters. */
 export class OneTimer {

@@ -32,13 +32,22 @@ export function outlookOf(
   priority: number | undefined,
   nowUs: number,
 ): Outlook {
-  const ahead = priority === undefined ? NOBODY : (queue.lanes.get(need.name)?.aheadOf(priority) ?? NOBODY);
+  const { arbiter } = queue.engine;
+  const lane = queue.lanes.get(need.name);
+  const ahead = priority === undefined ? NOBODY : (lane?.aheadOf(priority) ?? NOBODY);
   const causes: Cause[] = [];
   const stopped = new Set<number>();
   let atUs = Math.max(nowUs, queue.pausedUntilUs);
+  const head = ahead.requests > 0 ? lane?.head : undefined;
+  // The head may cost more, and nobody of its lane starts before it.
+  if (head !== undefined && head.costs !== costs) {
+    arbiter.look(need, head.costs, nowUs, NOBODY, (_index, _limit, earliestUs) => {
+      atUs = Math.max(atUs, earliestUs);
+    });
+  }
   let lookUs = nowUs;
   let isEstimate = false;
-  queue.engine.arbiter.look(need, costs, nowUs, ahead, (index, limit, earliestUs, words, awaitedUntilUs, because) => {
+  arbiter.look(need, costs, nowUs, ahead, (index, limit, earliestUs, words, awaitedUntilUs, because) => {
     stopped.add(index);
     atUs = Math.max(atUs, earliestUs);
     if (awaitedUntilUs !== undefined) {

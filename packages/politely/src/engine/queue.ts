@@ -1,6 +1,6 @@
 import { NOBODY, ONE } from "../core/key.js";
 import { CapacityError, DeadlineError, QueueFullError } from "../errors.js";
-import type { LimiterEvent, LimitKind } from "../observe/types.js";
+import type { LimitKind } from "../observe/types.js";
 import type { AcquireOptions, Permit } from "../types.js";
 import { type Costs, costAt, type Need, type Stop } from "./arbiter.js";
 import type { Engine } from "./engine.js";
@@ -100,11 +100,12 @@ export class Queue {
     // A copy, since the caller may use its options again.
     const own = options === NO_OPTIONS ? options : { ...options };
     const waiter = new Waiter(nowUs, ++this.#sequence, costs, need.target, own, nowUs + maxWaitUs, resolve, reject);
-    this.engine.events.emit(() => {
+    const { emit } = this.engine.events;
+    if (emit !== undefined) {
       const { waitMs, reason } = outlookOf(this, need, costs, priority, nowUs);
       const ahead = this.lanes.get(need.name)?.aheadOf(priority).requests ?? 0;
-      return { type: "wait", key: need.key, atMs: nowUs / 1000, waitMs, reason, ahead };
-    });
+      emit({ type: "wait", key: need.key, atMs: nowUs / 1000, waitMs, reason, ahead });
+    }
     this.#add(waiter, priority, need, nowUs);
     if (signal !== undefined) this.#signals.watch(signal, waiter);
     this.run(nowUs);
@@ -126,10 +127,10 @@ export class Queue {
   /** Counts a request that is turned away before it waits. */
   refused(need: Need, costs: Costs, code: string, nowUs: number, known?: Outlook): void {
     this.engine.books.count(need.slots[0], "refused");
-    this.engine.events.emit(() => {
-      const { waitMs, reason } = known ?? outlookOf(this, need, costs, 0, nowUs);
-      return { type: "refuse", key: need.key, atMs: nowUs / 1000, code, waitMs, reason };
-    });
+    const { emit } = this.engine.events;
+    if (emit === undefined) return;
+    const { waitMs, reason } = known ?? outlookOf(this, need, costs, 0, nowUs);
+    emit({ type: "refuse", key: need.key, atMs: nowUs / 1000, code, waitMs, reason });
   }
 
   /** Ends the wait of everybody in these lanes who is meant, each with what `reasonOf` says; returns how many. */
@@ -147,42 +148,38 @@ export class Queue {
   }
 
   #cancel(waiter: Waiter, reason: unknown): void {
-    this.#end(waiter, "cancelled", reason, (key) => {
-      const nowUs = this.engine.nowUs();
-      return { type: "cancel", key, atMs: nowUs / 1000, waitedMs: (nowUs - waiter.askedUs) / 1000 };
-    });
-    this.engine.events.flush();
+    this.#end(waiter, "cancelled", reason);
+    const { events } = this.engine;
+    if (events.emit === undefined) return;
+    const nowUs = this.engine.nowUs();
+    const waitedMs = (nowUs - waiter.askedUs) / 1000;
+    events.emit({ type: "cancel", key: waiter.target.key, atMs: nowUs / 1000, waitedMs });
+    events.flush();
   }
 
   #refuse(waiter: Waiter, error: unknown, code: string, { waitMs, reason }: WaitTold, nowUs: number): void {
-    this.#end(waiter, "refused", error, (key) => ({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason }));
+    this.#end(waiter, "refused", error);
+    const { key } = waiter.target;
+    this.engine.events.emit?.({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason });
   }
 
   #expire(waiter: Waiter, nowUs: number): void {
     const { askedUs, costs, deadlineUs, lane } = waiter;
     if (lane === undefined) return;
-    const outlook = outlookOf(this, lane.need, costs, undefined, nowUs);
-    const error = deadlineError(lane.need.key, outlook, deadlineUs - askedUs);
+    const { need } = lane;
+    const outlook = outlookOf(this, need, costs, undefined, nowUs);
+    this.#end(waiter, "expired", deadlineError(need.key, outlook, deadlineUs - askedUs));
     const afterMs = (nowUs - askedUs) / 1000;
-    this.#end(waiter, "expired", error, (key) => {
-      return { type: "expire", key, atMs: nowUs / 1000, what: "waiter", afterMs };
-    });
+    this.engine.events.emit?.({ type: "expire", key: need.key, atMs: nowUs / 1000, what: "waiter", afterMs });
   }
 
-  /** Ends a wait without a start: counts why, and tells the caller and whoever listens. */
-  #end(
-    waiter: Waiter,
-    what: "cancelled" | "refused" | "expired",
-    error: unknown,
-    eventOf: (key: string) => LimiterEvent,
-  ): void {
-    const { books, events, keys, onQuiet } = this.engine;
-    const { key } = waiter.target;
-    const slot = waiter.lane?.need.slots[0] ?? keys.rows.get(key);
+  /** Ends a wait without a start: counts why, and tells the caller. */
+  #end(waiter: Waiter, what: "cancelled" | "refused" | "expired", error: unknown): void {
+    const { books, keys, onQuiet } = this.engine;
+    const slot = waiter.lane?.need.slots[0] ?? keys.rows.get(waiter.target.key);
     this.#leave(waiter);
     books.count(slot, what);
     waiter.reject(error);
-    events.emit(() => eventOf(key));
     onQuiet?.();
   }
 

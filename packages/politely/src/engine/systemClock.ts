@@ -1,12 +1,11 @@
 import type { Clock } from "../types.js";
-import { type ClockPlatform, globalPlatform } from "./systemClockPlatform.js";
 import { WakePlan } from "./wakePlan.js";
 
 /** So many turns without the clock moving are not a wait: the clock is coarse, or a test framework holds it still. */
 const MAX_STILL_POLLS = 64;
 
 /** With so much slack a plain timer is sharp enough. */
-const SLACK_FOR_PLAIN_MS = 2;
+const SLACK_FOR_PLAIN_MS = 1.5;
 const plainPlan = new WakePlan({ share: 0 });
 /** Instants closer than this come several to a timer: then a sleep may take this part of the slack, and so long at most. */
 const DENSE_MS = 0.1;
@@ -20,7 +19,7 @@ const processPlan = new WakePlan();
  * Makes a clock of the machine's monotonic time, with timers that call within about 0.2 ms after their instant and
  * never before it.
  *
- * With slack of 2 ms or more a plain timer calls up to about 1 ms late. Where the instant is less than 0.1 ms away as well, so that many starts share each call, it may
+ * With slack of 1.5 ms or more a plain timer calls up to about 1 ms late. Where the instant is less than 0.1 ms away as well, so that many starts share each call, it may
  * sleep for a quarter of the slack, 5 ms at most: as many start, and the process wakes less often.
  *
  * Sharpness costs about 3 % of a core in the whole process at most. Where more would be needed, a hundred timers a
@@ -163,3 +162,89 @@ const wake = (timer: SharpTimer): void => timer.wake();
 const poll = (timer: SharpTimer): void => timer.poll();
 const call = (timer: SharpTimer): void => timer.call();
 const nothing = (): void => undefined;
+
+/** The functions of the platform that the system clock calls. Tests pass their own. */
+export interface ClockPlatform {
+  /** Monotonic milliseconds with fractions. */
+  readonly now: () => number;
+  /** Milliseconds since 1970. */
+  readonly wall: () => number;
+  /**
+   * Calls `fn(argument)` after about `delayMs`, a whole number from 1 to 2^31 - 1. Keeps the process alive until then.
+   */
+  readonly setTimeout: <T>(fn: (argument: T) => void, delayMs: number, argument: T) => unknown;
+  readonly clearTimeout: (handle: unknown) => void;
+  /**
+   * Calls `fn(argument)` in the next turn of the event loop, never before returning. Keeps the process alive until
+   * then.
+   */
+  readonly setImmediate: <T>(fn: (argument: T) => void, argument: T) => unknown;
+  readonly clearImmediate: (handle: unknown) => void;
+  /**
+   * The shortest delay that `setTimeout` keeps to: 1 where there is `setImmediate`, 4 in browsers, which stretch nested
+   * timers.
+   */
+  readonly minDelayMs: number;
+}
+
+/** What the global object of a platform may offer, without its `this`. */
+interface PlatformGlobal {
+  readonly performance: { now(): number };
+  readonly setTimeout: ClockPlatform["setTimeout"];
+  readonly clearTimeout: ClockPlatform["clearTimeout"];
+  readonly setImmediate?: ClockPlatform["setImmediate"];
+  readonly clearImmediate?: ClockPlatform["clearImmediate"];
+  readonly MessageChannel?: typeof MessageChannel;
+}
+
+/**
+ * Collects the functions of the platform this runs on, as they are at the time of the call.
+ *
+ * Turns of the event loop come from `setImmediate` (Node, Bun, Deno), else from a `MessageChannel` (browsers, workers),
+ * else from `setTimeout`. Timers replaced by a test framework before the call are used as they are.
+ */
+export function globalPlatform(): ClockPlatform {
+  const global = globalThis as unknown as PlatformGlobal;
+  // Looked up once: on some platforms `performance` is a getter that costs more than the reading itself.
+  const { performance, MessageChannel: Channel } = global;
+  const setTimeout = global.setTimeout.bind(global);
+  const clearTimeout = global.clearTimeout.bind(global);
+  const timers = { now: () => performance.now(), wall: () => Date.now(), setTimeout, clearTimeout };
+  if (global.setImmediate !== undefined && global.clearImmediate !== undefined) {
+    const setImmediate = global.setImmediate.bind(global);
+    return { ...timers, setImmediate, clearImmediate: global.clearImmediate.bind(global), minDelayMs: 1 };
+  }
+  const slow = { ...timers, minDelayMs: 4 };
+  if (Channel === undefined) {
+    return { ...slow, setImmediate: (fn, argument) => setTimeout(fn, 0, argument), clearImmediate: clearTimeout };
+  }
+  return {
+    ...slow,
+    // A message is not subject to the 4 ms of nested timers. Each has a channel of its own, since an open one keeps some platforms alive.
+    setImmediate(fn, argument) {
+      const { port1, port2 } = new Channel();
+      port1.onmessage = () => {
+        port1.close();
+        fn(argument);
+      };
+      port2.postMessage(undefined);
+      return port1;
+    },
+    clearImmediate(handle) {
+      const port = handle as MessagePort;
+      port.onmessage = null;
+      port.close();
+    },
+  };
+}
+
+/** A clock reading as a whole number of microseconds. A hundredth of one absorbs the rounding of binary fractions of a millisecond. */
+export function toUs(ms: number): number {
+  return Math.floor(ms * 1000 + 0.01);
+}
+
+/** The first reading in milliseconds that `toUs` does not put before `us`. */
+export function toMsAtOrAfter(us: number): number {
+  const ms = us / 1000;
+  return toUs(ms) >= us ? ms : (us + 1) / 1000;
+}

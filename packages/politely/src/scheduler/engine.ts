@@ -1,5 +1,5 @@
 import type { Answer } from "../core/answer.js";
-import { toUs } from "../engine/instant.js";
+import { toUs } from "../engine/systemClock.js";
 import { ClosedError } from "../errors.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";

@@ -1,7 +1,7 @@
 import type { Answer } from "../core/answer.js";
-import { toUs } from "../engine/instant.js";
 import { checkNames } from "../engine/knownNames.js";
 import { isReported, type Reported, reportedOf } from "../engine/permit.js";
+import { toUs } from "../engine/systemClock.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
 import type { AnswerAt } from "./answers.js";
 import { ONE } from "./cost.js";

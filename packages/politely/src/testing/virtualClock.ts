@@ -1,5 +1,5 @@
 import { Heap, type Positioned } from "../engine/heap.js";
-import { globalPlatform } from "../engine/systemClockPlatform.js";
+import { globalPlatform } from "../engine/systemClock.js";
 import type { Clock } from "../types.js";
 
 // Taken when this file is loaded, so that a test framework's fake timers do not hold the virtual clock still as well.

@@ -1,4 +1,4 @@
-import type { ClockPlatform } from "../../src/engine/systemClockPlatform.js";
+import type { ClockPlatform } from "../../src/engine/systemClock.js";
 
 interface Entry {
   readonly atMs: number;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { toMsAtOrAfter, toUs } from "../../src/engine/instant.js";
+import { toMsAtOrAfter, toUs } from "../../src/engine/systemClock.js";
 import { seeded } from "../laws/seeded.js";
 
 describe("instants", () => {

@@ -1,4 +1,4 @@
-import { toUs } from "../../engine/instant.js";
+import { toUs } from "../../engine/systemClock.js";
 import { StoreError } from "../../errors.js";
 import { MEMO_US } from "../../shared/decide.js";
 import type { Operation, ReplyTo, Sender, SettleOperation, TakeOperation, TakeReply } from "../../shared/operation.js";

@@ -1,5 +1,5 @@
-import { toUs } from "../../engine/instant.js";
 import { checkNames } from "../../engine/knownNames.js";
+import { toUs } from "../../engine/systemClock.js";
 import { ClosedError, StoreError } from "../../errors.js";
 import type { Cause, Explanation, FleetStats, LimiterEvent, Stats } from "../../observe/types.js";
 import type { PolicyInput } from "../../policy/types.js";

@@ -1,4 +1,4 @@
-import { toUs } from "../../engine/instant.js";
+import { toUs } from "../../engine/systemClock.js";
 import type { Host, Incoming, Outgoing, Plan } from "./host.js";
 import type { Site } from "./site.js";
 

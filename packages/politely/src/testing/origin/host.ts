@@ -1,4 +1,4 @@
-import { toUs } from "../../engine/instant.js";
+import { toUs } from "../../engine/systemClock.js";
 import { parseRetryAfter } from "../../http/headers/retryAfter.js";
 import type { Clock } from "../../types.js";
 import { ClientLimits, type Verdict } from "./clientLimits.js";

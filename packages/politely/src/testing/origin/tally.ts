@@ -1,4 +1,4 @@
-import { toUs } from "../../engine/instant.js";
+import { toUs } from "../../engine/systemClock.js";
 import { showValue } from "../../policy/showValue.js";
 import type { Clock } from "../../types.js";
 import { InFlight } from "./inFlight.js";
