@@ -79,11 +79,11 @@ export interface Rival {
   awaited(options: object): () => Promise<unknown>;
   /** Two ways to do something on one host that never refuses: by hand, and with a task. */
   tasks(options: object): {
-    acquire(): Promise<{ release(): void }>;
-    run(task: () => void): Promise<void>;
+    acquire: () => Promise<{ release(): void }>;
+    run: (task: () => void) => Promise<void>;
   };
   /** Starts once on a host, which owes nothing a millisecond later. `meet` answers whether it was granted, `knownCount` how many hosts are remembered. */
-  meeting(options: object): { meet(host: string): boolean; knownCount(): number };
+  meeting(options: object): { meet: (host: string) => boolean; knownCount: () => number };
   /** The standard fetch, paced with 1,000,000/s and concurrency 64 on 127.0.0.1. */
   fetching(options: object): (url: string) => Promise<Response>;
   /** Makes one start on each host and gives whatever remembers it. */

@@ -21,7 +21,7 @@ export const waiters = {
       title: "100,000 waiters on one host, 50,000 starts a second",
       metrics: [cpu, heap, late],
       contenders: [politely, pThrottle, limiter, go, pQueue, bare],
-      params: { waiters: 100_000, limit: { count: 50, perMs: 1, burst: 1000 } },
+      params: { waiters: 100_000, keys: 1, limit: { count: 50, perMs: 1, burst: 1000 } },
       quick: { waiters: 50_000 },
       rounds: 3,
       goals: [
@@ -35,7 +35,7 @@ export const waiters = {
       title: "100,000 waiters, 25,000 starts a second, every other waiter on one shared AbortSignal, which aborts",
       metrics: [cancel, cancelCpu, cpu, heap, late],
       contenders: [politely, go, { ...pQueue, params: { waiters: 10_000 }, note: "10,000 waiters" }, bare],
-      params: { waiters: 100_000, limit: { count: 25, perMs: 1, burst: 500 }, cancelHalf: true },
+      params: { waiters: 100_000, keys: 1, limit: { count: 25, perMs: 1, burst: 500 }, cancelHalf: true },
       quick: { waiters: 50_000 },
       rounds: 3,
       goals: [{ text: "at most 1 µs for each cancel", metric: "cancelUs", atMost: 1 }, lastStartGoal],
@@ -54,7 +54,7 @@ export const waiters = {
       title: "10,000 waiters on one host, 5,000 starts a second",
       metrics: [cpu, heap, late],
       contenders: [politely, pThrottle, go, bare],
-      params: { waiters: 10_000, limit: { count: 5, perMs: 1, burst: 10 } },
+      params: { waiters: 10_000, keys: 1, limit: { count: 5, perMs: 1, burst: 10 } },
       rounds: 3,
       goals: [{ text: "at most 1.5 × p-throttle's CPU", metric: "cpuUs", against: pThrottle.name, atMost: 1.5 }],
     },
@@ -63,7 +63,7 @@ export const waiters = {
       title: "1,000,000 waiters on one host, 200,000 starts a second",
       metrics: [cpu, heap, late],
       contenders: [politely, pThrottle, bare],
-      params: { waiters: 1_000_000, limit: { count: 200, perMs: 1, burst: 4000 } },
+      params: { waiters: 1_000_000, keys: 1, limit: { count: 200, perMs: 1, burst: 4000 } },
       isSlow: true,
       rounds: 3,
       goals: [
@@ -78,7 +78,7 @@ export const waiters = {
     },
   ],
 
-  async run(rival, { waiters, keys = 1, limit, cancelHalf = false }, options) {
+  async run(rival, { waiters, keys, limit, cancelHalf = false }, options) {
     const warmLimit = keys === 1 ? { count: 50, perMs: 1, burst: 10 } : { count: 50, perMs: 1000, burst: 1 };
     const warmCrowd = { waiters: 20_000, keys: Math.ceil(keys / 5), limit: warmLimit, cancelHalf };
     // As a program keeps its limiter: where nothing is left of it, V8 throws away the code that the warm-ups have made it compile.

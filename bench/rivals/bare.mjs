@@ -40,7 +40,7 @@ export function meeting({ keepStats = 1000 } = {}) {
   /** @type {Map<string, { owed: number; seenAtMs: number }>} */
   const buckets = new Map();
   /** @type {string[]} */
-  const names = new Array(keepStats).fill("");
+  const names = Array.from({ length: keepStats }, () => "");
   let next = 0;
   return {
     meet(/** @type {string} */ host) {

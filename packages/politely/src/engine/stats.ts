@@ -42,7 +42,7 @@ export function hostStats(
   const key = slab.key(slot);
   const lastUs = keys.lastUs(slot);
   const hasStarted = lastUs !== Number.NEGATIVE_INFINITY;
-  return new Snapshot(host, books.read(slot), {
+  return snapshot(host, books.read(slot), {
     lastUs,
     lastRequestAt: hasStarted ? new Date(clock.wall() - (nowUs - lastUs) / 1000) : undefined,
     inFlight: inFlight(key, rule, nowUs),
@@ -93,7 +93,7 @@ export function allStats(engine: Engine, nowUs: number): Stats[] {
     inFlight -= stats.inFlight;
     waiting -= stats.waiting;
   }
-  const folded = new Snapshot(FOLDED_HOST, counts, {
+  const folded = snapshot(FOLDED_HOST, counts, {
     lastUs: Number.NEGATIVE_INFINITY,
     inFlight,
     waiting,
@@ -120,7 +120,7 @@ export function* eachStats(engine: Engine): Generator<Stats, void, undefined> {
     events.flush();
     if (stats !== undefined && stats.asked > 0) yield stats;
   }
-  const folded = new Snapshot(
+  const folded = snapshot(
     FOLDED_HOST,
     { ...books.folded },
     {
@@ -141,49 +141,49 @@ const JSON_NAMES: Readonly<Record<string, string>> = {
   lastRequestAt: "last_request_time",
 };
 
-/** Statistics as they were when asked for. */
-export interface Snapshot extends Stats {}
-export class Snapshot {
-  constructor(host: string, counts: Counts, present: Present) {
-    const { granted, carried, delayed, refused, cancelled, expired, lapsed, throttled, waitedUs, firstUs } = counts;
-    const { lastUs, inFlight, waiting, windows = [], lastRequestAt, tokens, foldedHosts, cooldownMs = 0 } = present;
-    // Those in flight when the statistics were reset are in the books, and not in the numbers.
-    const total = granted - carried;
-    const hasMean = total >= 2 && lastUs !== Number.NEGATIVE_INFINITY;
-    const totalWaitMs = waitedUs / 1000;
-    const numbers: Omit<Stats, "toJSON"> = {
-      host,
-      totalRequests: total,
-      delayedRequests: delayed,
-      cancelledRequests: cancelled,
-      throttledRequests: throttled,
-      totalWaitMs,
-      averageWaitMs: delayed === 0 ? 0 : totalWaitMs / delayed,
-      delayRate: total === 0 ? 0 : delayed / total,
-      meanIntervalMs: hasMean ? Math.max(0, lastUs - firstUs) / (total - 1) / 1000 : 0,
-      inFlight,
-      waiting,
-      cooldownMs,
-      windows,
-      asked: granted + refused + cancelled + expired + waiting,
-      granted,
-      refused,
-      cancelled,
-      expired,
-      released: granted - lapsed - inFlight,
-      lapsed,
-      ...(lastRequestAt !== undefined && total > 0 ? { lastRequestAt } : {}),
-      ...(tokens === undefined ? {} : { tokens }),
-      ...(windows.length === 0 ? {} : { window: windows[0] }),
-      ...(foldedHosts === undefined ? {} : { foldedHosts }),
-    };
-    Object.assign(this, numbers);
-  }
-
-  toJSON(): Record<string, unknown> {
+/** What statistics can do: not one of their own fields, so that a copy has the numbers alone. */
+const IN_JSON: Pick<Stats, "toJSON"> & ThisType<Stats> = {
+  toJSON() {
     const { window: _, ...rest }: Partial<Stats> = { ...this };
     return inSnakeCase({ lastRequestAt: null, tokens: null, ...rest, windows: this.windows.map(inSnakeCase) });
-  }
+  },
+};
+
+/** Statistics as they were when asked for. */
+export function snapshot(host: string, counts: Counts, present: Present): Stats {
+  const { granted, carried, delayed, refused, cancelled, expired, lapsed, throttled, waitedUs, firstUs } = counts;
+  const { lastUs, inFlight, waiting, windows = [], lastRequestAt, tokens, foldedHosts, cooldownMs = 0 } = present;
+  // Those in flight when the statistics were reset are in the books, and not in the numbers.
+  const total = granted - carried;
+  const hasMean = total >= 2 && lastUs !== Number.NEGATIVE_INFINITY;
+  const totalWaitMs = waitedUs / 1000;
+  const numbers: Omit<Stats, "toJSON"> = {
+    host,
+    totalRequests: total,
+    delayedRequests: delayed,
+    cancelledRequests: cancelled,
+    throttledRequests: throttled,
+    totalWaitMs,
+    averageWaitMs: delayed === 0 ? 0 : totalWaitMs / delayed,
+    delayRate: total === 0 ? 0 : delayed / total,
+    meanIntervalMs: hasMean ? Math.max(0, lastUs - firstUs) / (total - 1) / 1000 : 0,
+    inFlight,
+    waiting,
+    cooldownMs,
+    windows,
+    asked: granted + refused + cancelled + expired + waiting,
+    granted,
+    refused,
+    cancelled,
+    expired,
+    released: granted - lapsed - inFlight,
+    lapsed,
+    ...(lastRequestAt !== undefined && total > 0 ? { lastRequestAt } : {}),
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(windows.length === 0 ? {} : { window: windows[0] }),
+    ...(foldedHosts === undefined ? {} : { foldedHosts }),
+  };
+  return Object.assign(Object.create(IN_JSON) as Stats, numbers);
 }
 
 /** The same with the names that statistics have in JSON. */

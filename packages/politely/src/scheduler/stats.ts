@@ -1,4 +1,4 @@
-import { Snapshot } from "../engine/stats.js";
+import { snapshot } from "../engine/stats.js";
 import type { Stats, WindowStats } from "../observe/types.js";
 import type { Engine } from "./engine.js";
 
@@ -15,7 +15,7 @@ export function hostStats(engine: Engine, host: string, slot: number, nowUs: num
   const lastUs = Math.max(ledger.lastUs(slot), engine.books.lastUs(slot));
   const hasStarted = lastUs !== Number.NEGATIVE_INFINITY;
   // Nothing is spread: this is made for every host there is.
-  return new Snapshot(host, engine.books.read(slot) ?? { ...engine.books.folded }, {
+  return snapshot(host, engine.books.read(slot) ?? { ...engine.books.folded }, {
     lastRequestAt: hasStarted ? new Date(clock.wall() - (nowUs - lastUs) / 1000) : undefined,
     lastUs,
     inFlight,
@@ -77,7 +77,7 @@ function foldedStats(engine: Engine, nowUs: number): Stats {
       inFlight += ledger.inFlight(slot, nowUs);
     }
   }
-  return new Snapshot(
+  return snapshot(
     FOLDED_HOST,
     { ...books.folded },
     {

@@ -280,7 +280,7 @@ function playStory(
       readonly agoUs: number;
     })[];
   },
-  look: (seen: Seen, before: Adaptive, after: Adaptive) => void,
+  look: (seen: Seen, before: Pick<Adaptive, keyof Adaptive>, after: Adaptive) => void,
 ): void {
   const state = new Adaptive();
   let nowUs = 0;
