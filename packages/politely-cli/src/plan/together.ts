@@ -96,8 +96,8 @@ class Together {
   readonly #isFollowed: readonly boolean[];
   readonly #takesUs: readonly number[];
   readonly #isEven: readonly boolean[];
-  /** By scope: hosts that wait for a place in it. */
-  readonly #placeless = new Map<string, Set<number>>();
+  /** By scope: hosts that wait for an answer to a request in it, whoever made that. */
+  readonly #unanswered = new Map<string, Set<number>>();
   /** What every start of a host under an even rule comes after the one before, and the limit; 0 until it is known. */
   readonly #gapsUs: Float64Array;
   readonly #gapLimits: Int8Array;
@@ -234,13 +234,16 @@ class Together {
   /** Finds out which of its own limits a host waits for. */
   #wait(host: number): void {
     const { rule } = this.sharers[host];
-    const { causes, waitMs } = this.#hosts.explain(this.#targets[host]);
+    const { causes, waitMs, isEstimate } = this.#hosts.explain(this.#targets[host]);
     const place = causes.find(({ limit: kind }) => kind === "concurrency");
     const cause = place ?? causes[0];
     const { scope } = this.rules[rule];
     const isOfScope = scope !== undefined && cause?.key === scope.name;
     const number = noted(cause, this.#texts[rule], isOfScope ? WAITS.length : 0);
-    if (isOfScope && place !== undefined) this.#waitForPlace(host, scope.name);
+    // A place, or what counts from the answer: only an answer tells, and it may be another host's.
+    if (isEstimate && scope !== undefined && causes.some(({ key }) => key === scope.name)) {
+      this.#waitForAnswer(host, scope.name);
+    }
     const readyUs = this.#clock.nowUs + Math.round(waitMs * 1000);
     if (this.#isEven[rule]) {
       this.#gapsUs[rule] = readyUs - this.#turnUs[host];
@@ -257,19 +260,19 @@ class Together {
     if (readyUs !== Number.POSITIVE_INFINITY) this.#waiting.add(host, readyUs, this.#ranks[host]);
   }
 
-  #waitForPlace(host: number, scope: string): void {
-    const others = this.#placeless.get(scope) ?? new Set();
-    this.#placeless.set(scope, others.add(host));
+  #waitForAnswer(host: number, scope: string): void {
+    const others = this.#unanswered.get(scope) ?? new Set();
+    this.#unanswered.set(scope, others.add(host));
   }
 
-  /** A request is answered: whoever waits for a place in the same scope looks again. */
+  /** A request is answered: whoever waits for an answer in the same scope looks again. */
   readonly #answered = (host: number): void => {
     this.#landed(host);
     const name = host === NOBODY ? undefined : this.rules[this.sharers[host].rule].scope?.name;
-    const placeless = name === undefined ? undefined : this.#placeless.get(name);
-    if (placeless === undefined) return;
-    for (const other of placeless) this.#landed(other);
-    placeless.clear();
+    const unanswered = name === undefined ? undefined : this.#unanswered.get(name);
+    if (unanswered === undefined) return;
+    for (const other of unanswered) this.#landed(other);
+    unanswered.clear();
   };
 
   /** A wait for its own limits is over, unless it ended otherwise. */
