@@ -1,11 +1,20 @@
-import type { Calendar, Calendars, Period } from "./key.js";
+import type { QuotaRule } from "./rule.js";
+
+/** How a calendar is cut into periods. */
+export type Calendar = Pick<QuotaRule, "per" | "timeZone">;
+
+/** One period, by when it begins and ends on the wall clock, in whole milliseconds. */
+interface Period {
+  readonly startsAtMs: number;
+  readonly endsAtMs: number;
+}
 
 const HOUR_MS = 3_600_000;
 /** Longer than any period. */
 const REACH_MS = 32 * 24 * HOUR_MS;
 
 /** Calendar periods of time zones. Days and months follow the local date, whatever summer time does to their length; hours follow the local clock's minutes. */
-export class WallCalendar implements Calendars {
+export class WallCalendar {
   readonly #formats = new Map<string, Intl.DateTimeFormat>();
   readonly #last = new Map<string, Period>();
 

@@ -4,7 +4,7 @@ import { type Key, ROW } from "./key.js";
 import { lastUs } from "./limits/gap.js";
 import { looseCount } from "./limits/places.js";
 import { quotaUsed } from "./limits/quota.js";
-import { owedAt, owedUnder } from "./limits/rate.js";
+import { owedAt, owedUnder, rateTake } from "./limits/rate.js";
 import { type LoggedStart, loggedStarts, windowAdopt } from "./limits/window.js";
 import type { Rule } from "./rule.js";
 
@@ -19,8 +19,10 @@ export function adopt(key: Key, from: Rule, to: Rule, atUs: number): void {
   const known = knownStarts(key, from, pending, atUs);
   const all = [...known, ...pending].sort((a, b) => a.atUs - b.atUs);
   adoptBucket(key, from, to, all, atUs);
-  adoptWindows(key, from, to, known, pending, atUs);
   adoptQuota(key, to, all, atUs);
+  if (to.windows.length > 0) adoptWindows(key, to, known, pending, atUs);
+  // An answer may still come in while there is no window, and another window after that.
+  else if (pending.length > 0 && key.rest?.log === undefined) windowAdopt(key, from, [], atUs);
   const adaptive = key.rest?.holds?.adaptive;
   if (adaptive !== undefined && to.adaptive !== undefined) fitRule(to.adaptive, adaptive);
 }
@@ -50,7 +52,7 @@ function pendingStarts({ rest }: Key): LoggedStart[] {
 }
 
 /** The other starts that a key knows of: its log; without one those in flight and its debt, as starts at the last one, and at least that last one. */
-function knownStarts(key: Key, rule: Rule, pending: readonly LoggedStart[], atUs: number): readonly LoggedStart[] {
+function knownStarts(key: Key, rule: Rule, pending: LoggedStart[], atUs: number): LoggedStart[] {
   const startUs = lastUs(key);
   if (key.rest?.log !== undefined || startUs === Number.NEGATIVE_INFINITY) return loggedStarts(key.rest?.log);
   const { words, at, rest } = key;
@@ -72,42 +74,19 @@ function adoptBucket(key: Key, from: Rule, to: Rule, known: readonly LoggedStart
   const { words, at } = key;
   const before = bucketOf(key, from);
   if (to.rateCount === 0) {
-    const { rateCount, ratePerUs, burst } = from;
-    if (before === from && words[at + OWED] > 0) key.needRest().measure = { rateCount, ratePerUs, burst };
-    return;
-  }
-  let owed = 0;
-  let seenUs = Number.NEGATIVE_INFINITY;
-  if (before !== undefined) {
-    owed = owedUnder(owedAt(before.rateCount, words[at + OWED], words[at + SEEN_US], atUs), before, to);
-    if (key.rest !== undefined) key.rest.measure = undefined;
+    if (before === from && words[at + OWED] > 0) key.needRest().measure = from;
+  } else if (before === undefined) {
+    for (const start of known) rateTake(key, to, start.units, start.atUs);
   } else {
-    for (const start of known) {
-      owed = owedAt(to.rateCount, owed, seenUs, start.atUs) + start.units * to.ratePerUs;
-      owed = Math.min(Number.MAX_SAFE_INTEGER, owed);
-      seenUs = start.atUs;
-    }
-    owed = owedAt(to.rateCount, owed, seenUs, atUs);
+    words[at + OWED] = owedUnder(owedAt(before.rateCount, words[at + OWED], words[at + SEEN_US], atUs), before, to);
+    words[at + SEEN_US] = Math.max(words[at + SEEN_US], atUs);
+    if (key.rest !== undefined) key.rest.measure = undefined;
   }
-  words[at + OWED] = owed;
-  words[at + SEEN_US] = Math.max(words[at + SEEN_US], atUs);
 }
 
-function adoptWindows(
-  key: Key,
-  from: Rule,
-  to: Rule,
-  known: readonly LoggedStart[],
-  pending: readonly LoggedStart[],
-  atUs: number,
-): void {
+function adoptWindows(key: Key, to: Rule, known: LoggedStart[], pending: LoggedStart[], atUs: number): void {
   const { places, log } = key.rest ?? {};
-  // An answer may still come in while there is no window, and another window after that.
-  if (to.windows.length === 0) {
-    if (pending.length > 0 && log === undefined) windowAdopt(key, from, [], atUs);
-    return;
-  }
-  const more = log === undefined ? [...known] : [];
+  const more = log === undefined ? known : [];
   // Those in flight that would have been counted at their answers count from their starts now.
   if (!to.fromAnswer && places !== undefined) {
     more.push(...pending);

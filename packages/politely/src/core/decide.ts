@@ -142,15 +142,13 @@ export function end(key: Key, rule: Rule, place: Place | undefined, nowUs: numbe
   }
 }
 
-/** Frees the places held for longer than `maxHold`, each at the instant at which that was over. */
-export function lapse(key: Key, rule: Rule, nowUs: number, onLapse: (place: Place) => void): void {
-  for (;;) {
-    const place = key.rest?.places?.first;
-    if (place === undefined || place.startedUs + rule.maxHoldUs > nowUs) return;
-    place.isLapsed = true;
-    end(key, rule, place, place.startedUs + rule.maxHoldUs, place.pendingUnits);
-    onLapse(place);
-  }
+/** Frees the oldest place if it was held for longer than `maxHold`, at the instant at which that was over. */
+export function lapse(key: Key, rule: Rule, nowUs: number): Place | undefined {
+  const place = key.rest?.places?.first;
+  if (place === undefined || place.startedUs + rule.maxHoldUs > nowUs) return undefined;
+  place.isLapsed = true;
+  end(key, rule, place, place.startedUs + rule.maxHoldUs, place.pendingUnits);
+  return place;
 }
 
 /** Until when the key owes anything, if nothing comes back before; at or before `nowUs`: it is as good as new. */

@@ -28,9 +28,9 @@ export function headroomAfter(
   { startedUs, nowUs }: Pick<Heard, "startedUs" | "nowUs">,
   laterUnits: number,
 ): Headroom {
-  const untilUs = nowUs + resetUs;
   const isLate = known !== undefined && known.untilUs > nowUs && startedUs < known.startedUs;
   const left = remaining - (isLate ? 0 : laterUnits);
+  const untilUs = nowUs + resetUs;
   const gapUs = left > 0 ? Math.ceil(resetUs / left) : 0;
   const holdUntilUs = left > 0 ? Number.NEGATIVE_INFINITY : untilUs;
   if (!isLate) return { gapUs, holdUntilUs, untilUs, startedUs, because };

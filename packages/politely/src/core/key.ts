@@ -1,8 +1,9 @@
 import type { LimitKind } from "../observe/types.js";
 import type { Adaptive } from "./adaptive.js";
+import type { Calendar, WallCalendar } from "./calendar.js";
 import type { Headroom } from "./headroom.js";
 import type { Incident } from "./incident.js";
-import type { QuotaRule, Rule } from "./rule.js";
+import type { Rule } from "./rule.js";
 
 // Read this file first. It says what is known of a key, and in what words the limits speak about it. Times are whole
 // microseconds of one timeline; a start is the instant at which a permit was granted.
@@ -57,7 +58,7 @@ export interface Key {
   /** What few keys have; undefined for most. */
   readonly rest: Rest | undefined;
   /** The wall clock, and what it says of calendars. */
-  readonly calendar: Calendars;
+  readonly calendar: WallCalendar;
   /** Makes the rest where there is none. */
   needRest(): Rest;
 }
@@ -70,8 +71,8 @@ export class Rest {
   places: Places | undefined = undefined;
   /** The newest answer, from which gaps run with `countFrom: "answer"`. */
   answeredUs = Number.NEGATIVE_INFINITY;
-  /** What was spent of a quota in its period. */
-  quota: QuotaUse | undefined = undefined;
+  /** What was spent of a quota in the period that begins at `period`, in milliseconds of the wall clock. */
+  quota: (Calendar & { readonly period: number; readonly used: number }) | undefined = undefined;
   /** The rate that a debt is measured in while the rule has none. */
   measure: Bucket | undefined = undefined;
   /** What people, the site and its answers ask for on top of the rule. */
@@ -81,8 +82,8 @@ export class Rest {
   /** Starts returned unused that followed one another and were not the newest: the start before them, and `UNITS` before and after them. */
   returned: { readonly previousUs: number; readonly fromUnits: number; readonly toUnits: number } | undefined =
     undefined;
-  /** Statistics that outlive a `reset`, and permits that were never released. */
-  kept: Kept | undefined = undefined;
+  /** For statistics alone: permits never released, and starts that were in flight when the statistics were reset. */
+  kept: { lapsed: number; carried: number } | undefined = undefined;
 }
 
 /** Starts of one key, oldest first, one entry for each instant. */
@@ -98,12 +99,6 @@ export interface Log {
   tidyFrom: number;
 }
 
-/** What was spent in the period of a calendar that begins at `period`, in milliseconds of the wall clock. */
-export interface QuotaUse extends Calendar {
-  readonly period: number;
-  readonly used: number;
-}
-
 /** What holds a key, or slows it down, beside its rule. */
 export interface Holds {
   /** Bad answers, and the permit that goes first after the cooldown. */
@@ -115,14 +110,6 @@ export interface Holds {
   headers?: Headroom | undefined;
   robots?: Slowdown | undefined;
   adaptive?: Adaptive | undefined;
-}
-
-/** Numbers that only statistics need. Once there are any, the host is one that statistics know. */
-export interface Kept {
-  /** Permits never released. */
-  lapsed: number;
-  /** Starts that were in flight when the statistics were reset. */
-  carried: number;
 }
 
 /** The numbers of a bucket: `rateCount` units come back each `ratePerUs`, up to `burst`. */
@@ -172,22 +159,6 @@ export interface Taken {
   readonly place: Place | undefined;
   /** The quota's period it was counted in; -1 without a quota. */
   readonly period: number;
-}
-
-/** How a calendar is cut into periods. */
-export type Calendar = Pick<QuotaRule, "per" | "timeZone">;
-
-/** One period, by when it begins and ends on the wall clock, in whole milliseconds. */
-export interface Period {
-  readonly startsAtMs: number;
-  readonly endsAtMs: number;
-}
-
-/** The calendar that quotas go by. */
-export interface Calendars {
-  wallMs(): number;
-  /** The period of a calendar that holds `wallMs`; it only grows. */
-  periodAt(calendar: Calendar, wallMs: number): Period;
 }
 
 /**

@@ -1,3 +1,6 @@
+/** The longest time anywhere, in microseconds: 100 years. Added to any instant it is still exact. */
+export const maxDurationUs = 36_525 * 86_400_000_000;
+
 /**
  * One entry of a policy, made ready for arithmetic: whole microseconds and whole units, with every default filled in.
  *
@@ -68,10 +71,6 @@ export interface AdaptiveRule {
 }
 
 /** How each limit was written, for reasons people read. Undefined where it is not set. */
-export interface RuleText {
-  readonly minDelay: string | undefined;
-  readonly rate: string | undefined;
+export type RuleText = Readonly<Record<"minDelay" | "rate" | "quota" | "concurrency", string | undefined>> & {
   readonly windows: readonly string[];
-  readonly quota: string | undefined;
-  readonly concurrency: string | undefined;
-}
+};

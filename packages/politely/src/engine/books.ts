@@ -1,4 +1,4 @@
-import { type Kept, ROW } from "../core/key.js";
+import { type Rest, ROW } from "../core/key.js";
 import type { Slab } from "./slab.js";
 
 /** Counts kept per host, as offsets in 8-byte words of the statistics of a row. */
@@ -138,7 +138,7 @@ export class Books {
     this.lapsed(slot, count);
   }
 
-  #kept(slot: number): Kept {
+  #kept(slot: number): NonNullable<Rest["kept"]> {
     const rest = this.slab.key(slot).needRest();
     rest.kept ??= { lapsed: 0, carried: 0 };
     return rest.kept;

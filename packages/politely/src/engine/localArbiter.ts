@@ -3,9 +3,9 @@ import { type Answer, type Heard, isBadAnswer } from "../core/answer.js";
 import { binding, end, giveBack, lapse, readyAt, record, take, unitsSince } from "../core/decide.js";
 import { headroomAfter } from "../core/headroom.js";
 import { afterBadAnswer, afterSuccess } from "../core/incident.js";
-import { type Ahead, type Cost, NOTHING, ONE, type Place, ROW, type Tell } from "../core/key.js";
+import { type Ahead, type Cost, type Holds, NOTHING, ONE, type Place, ROW, type Tell } from "../core/key.js";
 import { needHolds } from "../core/limits/holds.js";
-import { lapsesAtUs } from "../core/limits/places.js";
+import type { AdaptiveRule } from "../core/rule.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
 import { type Arbiter, type Costs, costAt, HOST_ONLY, type Need, type Stop, type TellAt } from "./arbiter.js";
 import { readCost } from "./cost.js";
@@ -125,8 +125,8 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     if (answer.kind === "rate_limited") books.count(slots[0], "throttled");
     events.emit?.({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true });
     slots.forEach((slot, index) => {
-      const at = { slot, key, scopeName: scopeNames[index], startedUs, nowUs, permit: undefined, laterUnits: 0 };
-      this.#hearAt(answer, at, index === heldAt);
+      const own = { slot, scopeName: scopeNames[index], isHeld: index === heldAt, permit: undefined, laterUnits: 0 };
+      this.#learn(answer, { ...own, key, startedUs, nowUs });
       queue.touch(slot);
     });
     queue.run();
@@ -227,76 +227,58 @@ export class LocalArbiter implements Arbiter, PermitOwner {
       if (slot === undefined && isHeld && isBadAnswer(answer.kind)) slot = keys.remake(part.rowName, nowUs);
       if (slot === undefined) return;
       if (index === 0 && isThrottled) books.count(slot, "throttled");
-      const sinceUnits = isOwn ? unitsSince(slab.key(slot), part) : 0;
-      const laterUnits = sinceUnits < Number.POSITIVE_INFINITY ? sinceUnits : 0;
-      this.#hearAt(answer, { slot, key, scopeName: scopeNames[index], startedUs, nowUs, permit, laterUnits }, isHeld);
+      const laterUnits = isOwn ? unitsSince(slab.key(slot), part) : 0;
+      this.#learn(answer, { slot, key, scopeName: scopeNames[index], isHeld, startedUs, nowUs, permit, laterUnits });
     });
   }
 
-  /** Learns from an answer at one key. `isHeld`: it speaks of this key. To the others it says at most that it was a success, or that their probe is back. */
-  #hearAt(answer: Answer, at: AnswerAt, isHeld: boolean): void {
-    const { kind, budget } = answer;
-    const { startedUs, nowUs, laterUnits } = at;
-    const key = this.engine.slab.key(at.slot);
-    const rule = this.engine.keys.ruleOf(at.slot);
+  /** Learns from an answer at one key. To the keys it does not speak of it says at most that it was a success, or that their probe is back. */
+  #learn(answer: Answer, at: AnswerAt): void {
+    const { keys, options, queue, slab } = this.engine;
+    const { slot, isHeld, startedUs, nowUs, permit, laterUnits } = at;
+    const { kind, budget, scope } = answer;
+    const rule = keys.ruleOf(slot);
     const isBad = isHeld && isBadAnswer(kind) && rule.enabled;
-    if (!isBad && budget === undefined && rule.adaptive === undefined && key.rest?.holds?.incident === undefined)
-      return;
-    let isSlower = false;
-    if (isHeld && budget !== undefined) {
-      const holds = needHolds(key);
-      const before = holds.headers;
-      holds.headers = headroomAfter(before, budget, at, laterUnits);
-      isSlower = holds.headers !== before && holds.headers.holdUntilUs > nowUs;
+    const saysLeft = isHeld && budget !== undefined;
+    const isLesson = rule.adaptive !== undefined && kind !== "neutral" && kind !== "unused";
+    if (!isBad && !saysLeft && !isLesson && slab.key(slot).rest?.holds?.incident === undefined) return;
+    const holds = needHolds(slab.key(slot));
+    const { headers, incident } = holds;
+    const heard: Heard = { ...answer, startedUs, nowUs };
+    if (saysLeft) {
+      // Nothing is known of what was started before a reset.
+      holds.headers = headroomAfter(headers, budget, at, laterUnits < Number.POSITIVE_INFINITY ? laterUnits : 0);
     }
-    const heard = kind === "unused" ? undefined : { ...answer, kind, startedUs, nowUs };
-    const holds = key.rest?.holds;
-    if (isBad && heard !== undefined) isSlower = this.#hold(heard, at) || isSlower;
-    else if (holds?.incident !== undefined) {
-      const { incident } = holds;
-      if (kind === "success") holds.incident = afterSuccess(incident, startedUs, nowUs);
-      const isProbe = at.permit !== undefined && holds.probe === at.permit;
-      if (isProbe && holds.incident === incident) {
-        holds.incident = { ...incident, probe: kind === "unused" ? "due" : "done" };
-      }
-      if (isProbe || holds.incident !== incident) holds.probe = undefined;
-    }
-    if (heard !== undefined && (answer.scope === undefined || isHeld)) isSlower = this.#adapt(heard, at) || isSlower;
-    if (isSlower) this.engine.queue.judgeDeadlines(at.slot);
-  }
-
-  /** Begins or lengthens a cooldown; whether there is one. */
-  #hold(heard: Heard, { slot, key: name, nowUs, permit }: AnswerAt): boolean {
-    const { events, keys, options, slab } = this.engine;
-    const key = slab.key(slot);
-    const holds = needHolds(key);
-    const before = holds.incident;
-    const next = afterBadAnswer(before, keys.ruleOf(slot), heard, withinOne(options.random));
-    if (next !== before) holds.probe = undefined;
-    else if (before !== undefined && permit !== undefined && holds.probe === permit) {
+    if (isBad) holds.incident = afterBadAnswer(incident, rule, heard, withinOne(options.random));
+    else if (incident !== undefined && kind === "success") holds.incident = afterSuccess(incident, startedUs, nowUs);
+    const isHit = isBad && holds.incident !== incident;
+    if (isHit) this.#tellCooldown(heard, at);
+    if (holds.incident !== incident) holds.probe = undefined;
+    else if (incident !== undefined && permit !== undefined && holds.probe === permit) {
+      holds.incident = { ...incident, probe: kind === "unused" ? "due" : "done" };
       holds.probe = undefined;
-      holds.incident = { ...before, probe: "done" };
     }
-    if (next === before || next === undefined) return false;
-    holds.incident = next;
-    const { untilUs, throttleStep, errorStep } = next;
-    const step = Math.max(1, heard.kind === "rate_limited" ? throttleStep : errorStep);
-    const { because } = heard;
-    events.emit?.({ type: "cooldown", key: name, atMs: nowUs / 1000, untilMs: untilUs / 1000, step, because });
-    return true;
+    const isSlower = isLesson && (scope === undefined || isHeld) && this.#adapt(rule.adaptive, holds, heard, at);
+    const isExhausted = holds.headers !== headers && holds.headers !== undefined && holds.headers.holdUntilUs > nowUs;
+    if (isHit || isSlower || isExhausted) queue.judgeDeadlines(slot);
   }
 
-  /** Makes a key with an adaptive rule slower or faster; whether it is slower now. Only a host and its intents have a latency: what several hosts share has none of its own. */
-  #adapt(heard: Heard, { slot, scopeName, startedUs, nowUs, permit }: AnswerAt): boolean {
-    const { adaptive: rule } = this.engine.keys.ruleOf(slot);
-    if (rule === undefined || heard.kind === "neutral") return false;
+  #tellCooldown({ kind, because, nowUs }: Heard, { slot, key }: AnswerAt): void {
+    const incident = this.engine.slab.key(slot).rest?.holds?.incident;
+    if (incident === undefined) return;
+    const { untilUs, throttleStep, errorStep } = incident;
+    const step = Math.max(1, kind === "rate_limited" ? throttleStep : errorStep);
+    const { events } = this.engine;
+    events.emit?.({ type: "cooldown", key, atMs: nowUs / 1000, untilMs: untilUs / 1000, step, because });
+  }
+
+  /** Makes a key slower or faster; whether it is slower now. Only a host and its intents have a latency: what several hosts share has none of its own. */
+  #adapt(rule: AdaptiveRule, holds: Holds, heard: Heard, { scopeName, permit }: AnswerAt): boolean {
     const isOneSite = scopeName === "host" || scopeName === "intent";
-    const measuredUs = permit === undefined ? undefined : nowUs - startedUs;
-    const latencyUs = isOneSite ? (heard.latencyUs ?? measuredUs) : undefined;
-    const holds = needHolds(this.engine.slab.key(slot));
+    const measuredUs = permit === undefined ? undefined : heard.nowUs - heard.startedUs;
     holds.adaptive ??= new Adaptive();
     const before = holds.adaptive.slowedUs;
-    learn(rule, holds.adaptive, { ...heard, latencyUs });
+    learn(rule, holds.adaptive, { ...heard, latencyUs: isOneSite ? (heard.latencyUs ?? measuredUs) : undefined });
     return holds.adaptive.gapUs > 0 && holds.adaptive.slowedUs > before;
   }
 
@@ -304,13 +286,11 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   lapse(slot: number, nowUs: number): void {
     const { keys, slab } = this.engine;
     if (keys.loseLoose(slot, nowUs)) this.engine.onQuiet?.();
-    const key = slab.key(slot);
-    if (key.rest?.places?.first === undefined) return;
+    if (!slab.hasFlag(slot, HAS_REST)) return;
     const rule = keys.ruleOf(slot);
-    if (lapsesAtUs(key, rule, nowUs) > nowUs) return;
-    const lapsed: Place[] = [];
-    lapse(key, rule, nowUs, (place) => lapsed.push(place));
-    for (const place of lapsed) this.#lapsed(slot, place, nowUs);
+    for (let place = lapse(slab.key(slot), rule, nowUs); place; place = lapse(slab.key(slot), rule, nowUs)) {
+      this.#lapsed(slot, place, nowUs);
+    }
   }
 
   #lapsed(slot: number, place: Place, nowUs: number): void {
@@ -351,11 +331,13 @@ interface AnswerAt {
   readonly slot: number;
   readonly key: string;
   readonly scopeName: string;
+  /** It speaks of this key. */
+  readonly isHeld: boolean;
   readonly startedUs: number;
   readonly nowUs: number;
   /** Undefined for a start that was recorded. */
   readonly permit: HeldPermit | undefined;
-  /** Units started at this key after that request. */
+  /** Units started at this key after that request; Infinity when a `reset` lies between. */
   readonly laterUnits: number;
 }
 

@@ -537,8 +537,9 @@ export class Queue {
       elder === undefined || elder.lane === this.#kept ? Number.POSITIVE_INFINITY : this.#agedUs(elder) + 1;
     const deadlineUs = this.#deadlines.peek()?.deadlineUs ?? Number.POSITIVE_INFINITY;
     const nextUs = Math.min(Math.max(readyUs, this.pausedUntilUs), deadlineUs, this.alarmUs, agedUs);
-    // Somebody waits for an answer or for `resume`: the process stays.
-    return nextUs === Number.POSITIVE_INFINITY ? this.engine.nowUs() + FAR_US : nextUs;
+    if (Number.isFinite(nextUs)) return nextUs;
+    // Somebody was woken, or waits for an answer or for `resume`: then the process stays.
+    return this.engine.nowUs() + (nextUs > 0 ? FAR_US : 0);
   }
 }
 

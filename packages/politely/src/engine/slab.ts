@@ -1,4 +1,5 @@
-import { type Calendars, type Key, Rest, ROW } from "../core/key.js";
+import type { WallCalendar } from "../core/calendar.js";
+import { type Key, Rest, ROW } from "../core/key.js";
 
 // The blocks of all keys of a process are rows of numbers in a few large chunks, so that growing copies nothing, finding a row among a
 // million misses no cache on the way, and the memory of forgotten keys can be given back.
@@ -96,7 +97,7 @@ export class Slab implements Key {
 
   constructor(
     hasStats: boolean,
-    readonly calendar: Calendars,
+    readonly calendar: WallCalendar,
   ) {
     this.stride = hasStats ? WORDS_WITH_STATS : WORDS_BARE;
     this.statsAt = hasStats ? STATS_AT : -1;

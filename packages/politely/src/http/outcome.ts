@@ -1,7 +1,8 @@
-import { type Answer, statusMeaning } from "../core/answer.js";
-import { maxDurationUs } from "../core/maxDuration.js";
+import type { Answer } from "../core/answer.js";
+import { maxDurationUs } from "../core/rule.js";
 import type { HeadersLike, Outcome, OutcomeKind } from "../types.js";
 import { type AnswerHeaders, nothingSaid } from "./readAnswer.js";
+import { statusMeaning } from "./statusMeaning.js";
 
 /** Reads what the headers of an answer ask for. Never throws. */
 export type HeaderReader = (headers: HeadersLike, wallMs: () => number, status: number) => AnswerHeaders;

@@ -1,9 +1,9 @@
-import { statusMeaning } from "../core/answer.js";
-import { maxDurationUs } from "../core/maxDuration.js";
+import { maxDurationUs } from "../core/rule.js";
 import { type AnyHeaders, collectFields } from "./headers/collectFields.js";
 import { findRates } from "./headers/findRates.js";
 import { readRetryHint } from "./headers/retryHint.js";
 import { ServerClock } from "./headers/serverClock.js";
+import { statusMeaning } from "./statusMeaning.js";
 
 /** What the headers of an answer ask of the client. */
 export interface AnswerHeaders {

@@ -1,5 +1,5 @@
-import { maxDurationUs } from "../core/maxDuration.js";
 import type { AdaptiveRule, BackoffRule, Rule, WindowRule } from "../core/rule.js";
+import { maxDurationUs } from "../core/rule.js";
 import type { Rate } from "../types.js";
 import { durationUs, formatDuration } from "./duration.js";
 import { type Refill, readRate, readRefill, readWindow } from "./rate.js";

@@ -1,4 +1,4 @@
-import { maxDurationUs } from "../core/maxDuration.js";
+import { maxDurationUs } from "../core/rule.js";
 import { ceilTimes, decimalPattern, readFraction } from "./fraction.js";
 import { bad, good, type Reading, unwrap, wrongType } from "./reading.js";
 import { showValue } from "./showValue.js";

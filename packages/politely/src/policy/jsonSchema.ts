@@ -1,4 +1,4 @@
-import { maxDurationUs } from "../core/maxDuration.js";
+import { maxDurationUs } from "../core/rule.js";
 import { durationPattern } from "./duration.js";
 import { ratePattern } from "./rate.js";
 import { policyShape } from "./schema.js";

@@ -1,6 +1,6 @@
 import { windowGrainUs } from "../core/limits/window.js";
-import { maxDurationUs } from "../core/maxDuration.js";
 import type { WindowRule } from "../core/rule.js";
+import { maxDurationUs } from "../core/rule.js";
 import { formatDuration, readDuration } from "./duration.js";
 import { ceilTimes, decimalPattern, type Fraction, readFraction, reduce } from "./fraction.js";
 import { bad, good, type Reading, wrongType } from "./reading.js";

@@ -68,6 +68,17 @@ describe("places held for longer than maxHold", () => {
     expect(names.filter((name) => limiter.tryAcquire(name) !== undefined)).toEqual([]);
   });
 
+  it("may come back at the very instant at which they lapse, with somebody in line and somebody waiting for rest", async () => {
+    const { clock, limiter } = rig(all({ concurrency: 1, maxHold: 700 }));
+    const lost = granted(limiter.tryAcquire(host));
+    clock.setTimer(clock.now() + 700, () => lost.release());
+    const next = limiter.acquire(host);
+    const rest = limiter.idle();
+    await clock.advance(700);
+    (await next).release();
+    await rest;
+  });
+
   it("end the wait of idle, also when they were taken after it began, or maxHold became shorter", async () => {
     const { clock, limiter } = rig(all({ rate: "1/s", maxHold: "10s" }));
     granted(limiter.tryAcquire(host)).release();

@@ -9,10 +9,13 @@ const second = 1_000_000;
 const onePerSecond: AdaptiveRule = { baseUs: second, slowestUs: 0 };
 const tenPerSecond: AdaptiveRule = { baseUs: second / 10, slowestUs: 0 };
 
-type Seen = Pick<Heard, "startedUs" | "nowUs" | "latencyUs"> & { readonly kind: "success" | BadAnswer };
+type Seen = Pick<Heard, "startedUs" | "nowUs"> & {
+  readonly kind: "success" | BadAnswer;
+  readonly latencyUs?: number | undefined;
+};
 
 function hear(rule: AdaptiveRule, state: Adaptive, seen: Seen): Adaptive {
-  learn(rule, state, { retryAfterUs: 0, because: seen.kind, ...seen });
+  learn(rule, state, { retryAfterUs: 0, because: seen.kind, latencyUs: undefined, ...seen });
   return state;
 }
 

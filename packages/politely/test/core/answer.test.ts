@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type AnswerKind, isBadAnswer, statusMeaning } from "../../src/core/answer.js";
+import { type AnswerKind, isBadAnswer } from "../../src/core/answer.js";
+import { statusMeaning } from "../../src/http/statusMeaning.js";
 
 /** Every status from 100 to 599 that means `kind`. */
 function statusesThatMean(kind: string, hasRetryAfter: boolean, isExhausted = false): number[] {

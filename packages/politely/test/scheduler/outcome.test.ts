@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maxDurationUs } from "../../src/core/maxDuration.js";
+import { maxDurationUs } from "../../src/core/rule.js";
 import { type HeaderReader, NEUTRAL, readOutcome } from "../../src/http/outcome.js";
 import type { Outcome } from "../../src/types.js";
 

@@ -18,13 +18,6 @@ export function inFlight(key: Key, rule: Rule, nowUs: number): number {
   return looseCount(key, rule, nowUs) + (key.rest?.places?.count ?? 0);
 }
 
-/** When the next start in flight counts as lost; Infinity when nothing is in flight. */
-export function lapsesAtUs(key: Key, rule: Rule, nowUs: number): number {
-  const firstUs = key.rest?.places?.first?.startedUs ?? Number.POSITIVE_INFINITY;
-  const looseUs = looseCount(key, rule, nowUs) === 0 ? Number.POSITIVE_INFINITY : key.words[key.at + LAST_US];
-  return Math.min(firstUs, looseUs) + rule.maxHoldUs;
-}
-
 /** At most `concurrency` starts in flight. A place whose permit is not released is free again after `maxHold`. */
 export function placesReadyAt(key: Key, rule: Rule, _: Cost, nowUs: number, ahead: Ahead, tell?: Tell): number {
   if (inFlight(key, rule, nowUs) + ahead.requests < rule.concurrency) return nowUs;

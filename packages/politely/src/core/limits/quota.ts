@@ -1,4 +1,5 @@
-import type { Ahead, Calendar, Cost, Key, Tell } from "../key.js";
+import type { Calendar } from "../calendar.js";
+import type { Ahead, Cost, Key, Tell } from "../key.js";
 import type { Rule } from "../rule.js";
 
 /** Units spent in the present period. The period only grows: a wall clock set back stays in the one it was in. */

@@ -1,5 +1,5 @@
-import { statusMeaning } from "../../core/answer.js";
 import type { HeadersLike } from "../../types.js";
+import { statusMeaning } from "../statusMeaning.js";
 
 /** What came of asking for a robots.txt. Give what is known; the rest may be absent. */
 export interface RobotsFetchOutcome {

@@ -1,5 +1,5 @@
+import type { Calendar } from "../../core/calendar.js";
 import { WallCalendar } from "../../core/calendar.js";
-import type { Calendar } from "../../core/key.js";
 import type { CalendarPeriod, Sender, TakeKey, TakeOperation } from "../../shared/operation.js";
 import { costAt, type LaneCost } from "../lane.js";
 import type { Plan } from "./plan.js";

@@ -10,7 +10,7 @@ else await work();
 
 async function work() {
   // Loading takes time, and is over before anybody begins.
-  const { maxDurationUs } = await member.library("core/maxDuration.js");
+  const { maxDurationUs } = await member.library("core/rule.js");
   const wish = await member.ready();
   if (behaviour === "crashes") process.exit(3);
   if (behaviour === "babbles") console.log("not an entry");
