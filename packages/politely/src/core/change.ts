@@ -22,7 +22,7 @@ export function adopt(key: Key, from: Rule, to: Rule, atUs: number): void {
   adoptQuota(key, to, all, atUs);
   if (to.windows.length > 0) adoptWindows(key, to, known, pending, atUs);
   // An answer may still come in while there is no window, and another window after that.
-  else if (pending.length > 0 && key.rest?.log === undefined) windowAdopt(key, from, [], atUs);
+  else if (pending.length > 0 && key.rest?.logs === undefined) windowAdopt(key, from, [], atUs);
   const adaptive = key.rest?.holds?.adaptive;
   if (adaptive !== undefined && to.adaptive !== undefined) fitRule(to.adaptive, adaptive);
 }
@@ -34,7 +34,7 @@ export function forgetPacing(key: Key, nowUs: number, isWhole: boolean): void {
   words[at + OWED] = 0;
   rest.measure = undefined;
   rest.answeredUs = Number.NEGATIVE_INFINITY;
-  rest.log = undefined;
+  rest.logs = undefined;
   rest.returned = undefined;
   rest.cut = { atUs: nowUs, units: halves[2 * at + UNITS], isWhole: isWhole || rest.cut?.isWhole === true };
   if (!isWhole) return;
@@ -54,7 +54,7 @@ function pendingStarts({ rest }: Key): LoggedStart[] {
 /** The other starts that a key knows of: its log; without one those in flight and its debt, as starts at the last one, and at least that last one. */
 function knownStarts(key: Key, rule: Rule, pending: LoggedStart[], atUs: number): LoggedStart[] {
   const startUs = lastUs(key);
-  if (key.rest?.log !== undefined || startUs === Number.NEGATIVE_INFINITY) return loggedStarts(key.rest?.log);
+  if (key.rest?.logs !== undefined || startUs === Number.NEGATIVE_INFINITY) return loggedStarts(key.rest?.logs, atUs);
   const { words, at, rest } = key;
   const known: LoggedStart[] = [];
   for (let place = rest?.places?.first; place !== undefined; place = place.next) {
@@ -64,7 +64,8 @@ function knownStarts(key: Key, rule: Rule, pending: LoggedStart[], atUs: number)
   const owed = bucket === undefined ? 0 : owedAt(bucket.rateCount, words[at + OWED], words[at + SEEN_US], startUs);
   const debt = bucket === undefined ? 0 : Math.ceil(owed / bucket.ratePerUs);
   const placed = pending.reduce((sum, { units }) => sum + units, known.length);
-  const units = Math.max(1, debt, looseCount(key, rule, atUs)) - placed;
+  const isPlaced = [...known, ...pending].some((start) => start.atUs === startUs);
+  const units = Math.max(isPlaced ? 0 : 1, debt - placed, looseCount(key, rule, atUs));
   if (units > 0) known.push({ atUs: startUs, units });
   return known;
 }
@@ -85,15 +86,15 @@ function adoptBucket(key: Key, from: Rule, to: Rule, known: readonly LoggedStart
 }
 
 function adoptWindows(key: Key, to: Rule, known: LoggedStart[], pending: LoggedStart[], atUs: number): void {
-  const { places, log } = key.rest ?? {};
-  const more = log === undefined ? known : [];
+  const { places, logs } = key.rest ?? {};
+  const more = logs === undefined ? known : [];
   // Those in flight that would have been counted at their answers count from their starts now.
   if (!to.fromAnswer && places !== undefined) {
     more.push(...pending);
     for (let place = places.first; place !== undefined; place = place.next) place.pendingUnits = 0;
     places.pendingUnits = 0;
   }
-  if (log !== undefined || more.length > 0) windowAdopt(key, to, more, atUs);
+  if (logs !== undefined || more.length > 0) windowAdopt(key, to, more, atUs);
 }
 
 function adoptQuota(key: Key, { quota: to }: Rule, known: readonly LoggedStart[], atUs: number): void {

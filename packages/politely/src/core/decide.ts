@@ -75,7 +75,7 @@ function count(key: Key, rule: Rule, cost: Cost, startedUs: number, nowUs: numbe
 }
 
 function logStart(key: Key, rule: Rule, atUs: number, units: number, nowUs: number): void {
-  if (rule.windows.length > 0 || key.rest?.log !== undefined) windowTake(key, rule, atUs, units, nowUs);
+  if (rule.windows.length > 0 || key.rest?.logs !== undefined) windowTake(key, rule, atUs, units, nowUs);
 }
 
 /** Where things count from the answer, gaps and windows begin with it. */
@@ -102,7 +102,7 @@ export function giveBack(key: Key, rule: Rule, taken: Taken, unused: Cost, nowUs
   if (laterUnits < Number.POSITIVE_INFINITY) {
     if (isWhole) takeOut(key, taken, laterUnits);
     const isLogged = taken.place === undefined || taken.place.pendingUnits === 0;
-    if (isLogged && unused.window !== 0) windowGiveBack(key, rule, taken.startedUs, unused.window);
+    if (isLogged && unused.window !== 0) windowGiveBack(key, taken.startedUs, unused.window);
   }
   const isForgotten = laterUnits === Number.POSITIVE_INFINITY && key.rest?.cut?.isWhole === true;
   if (taken.period >= 0 && !isForgotten) quotaGiveBack(key, taken.period, unused.quota);

@@ -65,8 +65,8 @@ export interface Key {
 
 /** What few keys have, and most only for a while. */
 export class Rest {
-  /** Starts that windows count. */
-  log: Log | undefined = undefined;
+  /** Starts that windows count: an exact log, and one for each window that counts in grains. */
+  logs: Log[] | undefined = undefined;
   /** Starts in flight, where a limit must know each of them. */
   places: Places | undefined = undefined;
   /** The newest answer, from which gaps run with `countFrom: "answer"`. */
@@ -88,10 +88,12 @@ export class Rest {
 
 /** Starts of one key, oldest first, one entry for each instant. */
 export interface Log {
-  /** The longest period that it ever served. Starts older than that are forgotten. */
-  spanUs: number;
-  /** New starts lie on multiples of this, rounded up. */
-  grainUs: number;
+  /** The longest period that it serves. Starts older than that are forgotten. */
+  readonly spanUs: number;
+  /** Starts lie on multiples of this, rounded up. */
+  readonly grainUs: number;
+  /** How much later than it was a start may lie: more than a grain where the log began as a copy of a coarser one. */
+  readonly blurUs: number;
   readonly atUs: number[];
   /** For each entry the units of all starts up to it, so that what a window holds is a difference. */
   readonly sums: number[];

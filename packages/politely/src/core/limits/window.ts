@@ -2,18 +2,18 @@ import type { Ahead, Cost, Key, Log, Rest, Tell } from "../key.js";
 import type { Rule, WindowRule } from "../rule.js";
 import { isAnswerDue } from "./gap.js";
 
-// One log of starts serves all windows of a key. It is exact for as long as a window of up to 4,096 units looks back. Older starts, which only
-// larger windows see, lie on multiples of a 1,024th of the period, rounded up. A window finds what it holds by halving.
+// One exact log of starts serves all windows of up to 4,096 units: no such window can hold more entries. A larger window has a log of its own, whose
+// entries lie on multiples of a 1,024th of its period, rounded up. What a window holds is found by halving.
 
 /** Above so many units a window counts in grains. */
 const EXACT_MOST = 4_096;
 const GRAINS = 1_024;
 /** A log shorter than this is not worth tidying. */
 const TIDY_FROM = 64;
-const EMPTY: Log = { spanUs: 0, grainUs: 1, atUs: [], sums: [], tidyFrom: 0 };
-const NOTHING_KNOWN: Partial<Rest> = {};
+const EMPTY: Log = { spanUs: 0, grainUs: 1, blurUs: 1, atUs: [], sums: [], tidyFrom: 0 };
+const NO_LOGS: readonly Log[] = [];
 
-/** A start as the log knows it. */
+/** A start as a log knows it. */
 export interface LoggedStart {
   readonly atUs: number;
   readonly units: number;
@@ -45,73 +45,112 @@ export function windowReadyAt(key: Key, rule: Rule, cost: Cost, nowUs: number, a
 
 /** When `units` fit beside those logged and those in flight; where only an answer can make room, when that would be a period ago at the latest. */
 export function windowFreeAt(key: Key, rule: Rule, window: WindowRule, units: number, nowUs: number): number {
-  const { log = EMPTY, places } = key.rest ?? NOTHING_KNOWN;
   const used = windowUsed(key, rule, window, nowUs);
   const excess = used + units - window.count;
   if (excess <= 0) return nowUs;
   const logged = used - pendingUnits(key, rule);
-  if (excess > logged) return (places?.first?.startedUs ?? Number.POSITIVE_INFINITY) + rule.maxHoldUs + window.perUs;
+  const startedUs = key.rest?.places?.first?.startedUs ?? Number.POSITIVE_INFINITY;
+  if (excess > logged) return startedUs + rule.maxHoldUs + window.perUs;
   // Once the starts that make up the excess have left.
+  const log = logOf(key.rest, window) ?? EMPTY;
   return log.atUs[firstAfter(log.sums, unitsBefore(log, log.atUs.length) - logged + excess - 1)] + window.perUs;
 }
 
 /** Units inside a window now, those in flight included where they are counted from their answers. */
-export function windowUsed(key: Key, rule: Rule, { perUs }: WindowRule, nowUs: number): number {
-  const { log = EMPTY } = key.rest ?? NOTHING_KNOWN;
-  const gone = unitsBefore(log, firstAfter(log.atUs, nowUs - perUs));
+export function windowUsed(key: Key, rule: Rule, window: WindowRule, nowUs: number): number {
+  const log = logOf(key.rest, window) ?? EMPTY;
+  const gone = unitsBefore(log, firstAfter(log.atUs, nowUs - window.perUs));
   return pendingUnits(key, rule) + unitsBefore(log, log.atUs.length) - gone;
 }
 
 /** When the oldest start leaves a window; minus Infinity when it holds none. */
-export function oldestLeavesUs(key: Key, { perUs }: WindowRule, nowUs: number): number {
-  const { atUs } = key.rest?.log ?? EMPTY;
-  const oldest = atUs.at(firstAfter(atUs, nowUs - perUs));
-  return oldest === undefined ? Number.NEGATIVE_INFINITY : oldest + perUs;
+export function oldestLeavesUs({ rest }: Key, window: WindowRule, nowUs: number): number {
+  const { atUs } = logOf(rest, window) ?? EMPTY;
+  const oldest = atUs.at(firstAfter(atUs, nowUs - window.perUs));
+  return oldest === undefined ? Number.NEGATIVE_INFINITY : oldest + window.perUs;
 }
 
 /** Logs a start, also one that was made some time ago. */
 export function windowTake(key: Key, rule: Rule, atUs: number, units: number, nowUs: number): void {
   if (units === 0) return;
-  const log = key.rest?.log ?? windowAdopt(key, rule, [], nowUs);
-  insert(log, ceilTo(atUs, log.grainUs), units);
-  if (log.atUs.length > log.tidyFrom) tidy(log, rule, nowUs);
+  const logs = key.rest?.logs ?? windowAdopt(key, rule, [], nowUs);
+  for (const log of logs) {
+    insert(log, ceilTo(atUs, log.grainUs), units);
+    if (log.atUs.length > log.tidyFrom) tidy(log, nowUs);
+  }
 }
 
 /** Changes the units of a start that was logged, down to none; nothing where it is not known any more. */
-export function windowGiveBack(key: Key, rule: Rule, startedUs: number, units: number): void {
-  const log = key.rest?.log ?? EMPTY;
-  const index = firstAfter(log.atUs, startedUs - 1);
-  // A start may lie at the end of its grain. Anything else is another start.
-  const grains = [1, log.grainUs, Math.ceil(log.spanUs / GRAINS), ...rule.windows.map(({ grainUs }) => grainUs)];
-  if (!grains.some((grainUs) => ceilTo(startedUs, grainUs) === log.atUs[index])) return;
-  const lying = log.sums[index] - unitsBefore(log, index);
-  addUnits(log, index, -Math.min(units, lying));
-  if (units < lying) return;
-  log.atUs.splice(index, 1);
-  log.sums.splice(index, 1);
+export function windowGiveBack({ rest }: Key, startedUs: number, units: number): void {
+  for (const log of rest?.logs ?? NO_LOGS) {
+    const index = firstAfter(log.atUs, startedUs - 1);
+    // It lies at the end of its grain, or of that of the log that this one began with.
+    if (!(log.atUs[index] - startedUs < log.blurUs)) continue;
+    const lying = log.sums[index] - unitsBefore(log, index);
+    addUnits(log, index, -Math.min(units, lying));
+    if (units < lying) continue;
+    log.atUs.splice(index, 1);
+    log.sums.splice(index, 1);
+  }
 }
 
-/** When the newest start of the key leaves the longest window that its log served. */
+/** When the newest start of the key leaves the longest window that its logs served. */
 export function windowOwesUntil({ rest }: Key): number {
-  const { atUs, spanUs } = rest?.log ?? EMPTY;
-  return atUs.length === 0 ? Number.NEGATIVE_INFINITY : atUs[atUs.length - 1] + spanUs;
+  let untilUs = Number.NEGATIVE_INFINITY;
+  for (const { atUs, spanUs } of rest?.logs ?? NO_LOGS)
+    if (atUs.length > 0) untilUs = Math.max(untilUs, atUs[atUs.length - 1] + spanUs);
+  return untilUs;
 }
 
-/** All starts of a log, oldest first. */
-export function loggedStarts(log: Log = EMPTY): LoggedStart[] {
-  return log.atUs.map((atUs, index) => ({ atUs, units: log.sums[index] - unitsBefore(log, index) }));
+/** All starts that the logs of a key know, oldest first: as exactly as the exact one knows them, and older ones as the longest does. */
+export function loggedStarts(logs: readonly Log[] = NO_LOGS, nowUs: number): LoggedStart[] {
+  const [longest = EMPTY] = logs.toSorted((a, b) => b.spanUs - a.spanUs);
+  const exact = logs.find(({ grainUs }) => grainUs === 1);
+  if (exact === undefined || exact === longest) return startsOf(longest);
+  const sinceUs = nowUs - exact.spanUs;
+  // One that lies on both sides, since the longer log rounds up, counts twice.
+  const older = startsOf(longest).filter(({ atUs }) => atUs - longest.grainUs <= sinceUs);
+  return [...older, ...startsOf(exact).filter(({ atUs }) => atUs > sinceUs)];
 }
 
-/** Lets the log look back as far as the windows of `rule`, makes it where there is none, and adds starts to it. */
-export function windowAdopt(key: Key, rule: Rule, more: readonly LoggedStart[], nowUs: number): Log {
+/** Gives every window of `rule` a log that looks back as far as it does, and adds starts to all logs. */
+export function windowAdopt(key: Key, rule: Rule, more: readonly LoggedStart[], nowUs: number): Log[] {
   const rest = key.needRest();
-  rest.log ??= { spanUs: 0, grainUs: 1, atUs: [], sums: [], tidyFrom: TIDY_FROM };
-  const { log } = rest;
-  log.spanUs = Math.max(log.spanUs, ...rule.windows.map(({ perUs }) => perUs));
-  tidy(log, rule, nowUs);
-  log.grainUs = grainBeyond(log, rule, 0, log.atUs.length);
-  for (const { atUs, units } of more) insert(log, ceilTo(atUs, log.grainUs), units);
-  return log;
+  const known = loggedStarts(rest.logs, nowUs);
+  rest.logs ??= [];
+  for (const log of rest.logs) for (const start of more) insert(log, ceilTo(start.atUs, log.grainUs), start.units);
+  for (const window of rule.windows) {
+    const { grainUs, perUs } = window;
+    let log = logOf(rest, window);
+    if (log !== undefined && log.spanUs >= perUs) continue;
+    if (log !== undefined) rest.logs.splice(rest.logs.indexOf(log), 1);
+    const blurUs = Math.max(
+      grainUs,
+      ...rest.logs.map((other) => other.blurUs + (other.grainUs === grainUs ? 0 : grainUs)),
+    );
+    log = { spanUs: perUs, grainUs, blurUs, atUs: [], sums: [], tidyFrom: TIDY_FROM };
+    for (const start of [...known, ...more]) insert(log, ceilTo(start.atUs, grainUs), start.units);
+    tidy(log, nowUs);
+    rest.logs.push(log);
+  }
+  return rest.logs;
+}
+
+/** Whether every window of a rule has a log that looks back far enough. */
+export function hasLogs({ rest }: Key, { windows }: Rule): boolean {
+  return windows.every((window) => (logOf(rest, window)?.spanUs ?? 0) >= window.perUs);
+}
+
+/** The log that a window counts in. */
+function logOf(rest: Rest | undefined, { grainUs, perUs }: WindowRule): Log | undefined {
+  for (const log of rest?.logs ?? NO_LOGS) {
+    if (log.grainUs === grainUs && (grainUs === 1 || log.spanUs === perUs)) return log;
+  }
+  return undefined;
+}
+
+function startsOf(log: Log): LoggedStart[] {
+  return log.atUs.map((atUs, index) => ({ atUs, units: log.sums[index] - unitsBefore(log, index) }));
 }
 
 function pendingUnits(key: Key, rule: Rule): number {
@@ -120,12 +159,6 @@ function pendingUnits(key: Key, rule: Rule): number {
 
 function ceilTo(us: number, grainUs: number): number {
   return grainUs <= 1 ? us : Math.ceil(us / grainUs) * grainUs;
-}
-
-/** The finest grain among the windows that look back further than `reachUs`. Of `size` starts, those that none of them sees stay exact unless there are many. */
-function grainBeyond({ spanUs }: Log, { windows }: Rule, reachUs: number, size: number): number {
-  const grains = windows.filter(({ perUs }) => perUs > reachUs).map(({ grainUs }) => grainUs);
-  return grains.length > 0 ? Math.min(...grains) : size > EXACT_MOST ? Math.ceil(spanUs / GRAINS) : 1;
 }
 
 /** Units of all starts before one. */
@@ -166,20 +199,14 @@ function addUnits({ sums }: Log, from: number, units: number): void {
   for (let index = from; index < sums.length; index++) sums[index] += units;
 }
 
-/**
- * Forgets starts that no window sees any more, but for the newest. Each of the others goes to the end of the coarsest grain that every finer window has left; all starts
- * of a grain move together, so their order stays.
- */
-function tidy(log: Log, rule: Rule, nowUs: number): void {
-  const starts = loggedStarts(log).filter(({ atUs }, index) => {
-    return atUs + log.spanUs > nowUs || index === log.atUs.length - 1;
-  });
-  const reaches = rule.windows.map(({ perUs }) => perUs).sort((a, b) => b - a);
-  log.atUs.length = 0;
-  log.sums.length = 0;
-  for (const { atUs, units } of starts) {
-    const lyingUs = (reachUs: number): number => ceilTo(atUs, grainBeyond(log, rule, reachUs, starts.length));
-    insert(log, lyingUs(reaches.find((us) => lyingUs(us) + us <= nowUs) ?? 0), units);
+/** Forgets starts that no window sees any more: those older than the longest one, and all but the last 4,096, each of which is a unit at least. */
+function tidy(log: Log, nowUs: number): void {
+  const gone = Math.max(firstAfter(log.atUs, nowUs - log.spanUs), log.atUs.length - EXACT_MOST);
+  if (gone > 0) {
+    const before = unitsBefore(log, gone);
+    log.atUs.splice(0, gone);
+    log.sums.splice(0, gone);
+    for (let index = 0; index < log.sums.length; index++) log.sums[index] -= before;
   }
-  log.tidyFrom = 2 * log.atUs.length + TIDY_FROM;
+  log.tidyFrom = Math.min(2 * log.atUs.length, log.atUs.length + EXACT_MOST / 4) + TIDY_FROM;
 }
