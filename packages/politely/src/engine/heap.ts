@@ -6,11 +6,8 @@ export interface Positioned {
 /** A binary heap whose items can be moved and removed from the middle. The first in order is at the top. */
 export class Heap<Item extends Positioned> {
   items: Item[] = [];
-  readonly #isBefore: (a: Item, b: Item) => boolean;
 
-  constructor(isBefore: (a: Item, b: Item) => boolean) {
-    this.#isBefore = isBefore;
-  }
+  constructor(readonly isBefore: (a: Item, b: Item) => boolean) {}
 
   get size(): number {
     return this.items.length;
@@ -45,19 +42,11 @@ export class Heap<Item extends Positioned> {
     }
   }
 
-  /** Keeps only the items that pass. */
-  filter(isKept: (item: Item) => boolean): void {
-    const kept = this.items.filter(isKept);
-    for (const item of this.items) item.position = -1;
-    this.items.length = 0;
-    for (const item of kept) this.push(item);
-  }
-
   #up(item: Item, from: number): void {
     let position = from;
     while (position > 0) {
       const parent = (position - 1) >> 1;
-      if (!this.#isBefore(item, this.items[parent])) break;
+      if (!this.isBefore(item, this.items[parent])) break;
       this.#put(this.items[parent], position);
       position = parent;
     }
@@ -69,8 +58,8 @@ export class Heap<Item extends Positioned> {
     for (;;) {
       let child = 2 * position + 1;
       if (child >= this.items.length) break;
-      if (child + 1 < this.items.length && this.#isBefore(this.items[child + 1], this.items[child])) child += 1;
-      if (!this.#isBefore(this.items[child], item)) break;
+      if (child + 1 < this.items.length && this.isBefore(this.items[child + 1], this.items[child])) child += 1;
+      if (!this.isBefore(this.items[child], item)) break;
       this.#put(this.items[child], position);
       position = child;
     }

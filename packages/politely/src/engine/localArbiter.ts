@@ -3,11 +3,10 @@ import { type Answer, type Heard, isBadAnswer } from "../core/answer.js";
 import { binding, end, giveBack, lapse, readyAt, record, take, unitsSince } from "../core/decide.js";
 import { headroomAfter } from "../core/headroom.js";
 import { afterBadAnswer, afterSuccess } from "../core/incident.js";
-import { type Ahead, type Cost, type Holds, NOTHING, ONE, type Place, ROW, type Tell } from "../core/key.js";
+import { type Ahead, type Cost, NOTHING, ONE, type Place, ROW, type Taken, type Tell } from "../core/key.js";
 import { needHolds } from "../core/limits/holds.js";
-import type { AdaptiveRule } from "../core/rule.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
-import { type Arbiter, type Costs, costAt, HOST_ONLY, type Need, type Stop, type TellAt } from "./arbiter.js";
+import { type Arbiter, type Costs, costAt, type Need, type Stop, type TellAt } from "./arbiter.js";
 import { readCost } from "./cost.js";
 import type { Engine } from "./engine.js";
 import { checkNames } from "./knownNames.js";
@@ -69,29 +68,22 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   }
 
   #permit({ slots, key, rowNames, scopeNames }: Need, costs: Costs, nowUs: number, waitedUs: number): HeldPermit {
-    const first = this.#part(slots[0], rowNames[0], costAt(costs, 0), nowUs);
+    const { keys, slab } = this.engine;
+    const takeAt = (index: number): Taken =>
+      take(slab.key(slots[index]), keys.ruleOf(slots[index]), costAt(costs, index), nowUs);
+    const first = takeAt(0);
     const { previousUs, unitsAfter } = first;
     const sinceUs = previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - previousUs;
     if (slots.length === 1 && costs === ONE && first.place === undefined && first.period < 0) {
       return new HeldPermit(this, key, slots[0], nowUs, unitsAfter, sinceUs, waitedUs);
     }
-    const parts = [first];
-    for (let index = 1; index < slots.length; index++) {
-      parts.push(this.#part(slots[index], rowNames[index], costAt(costs, index), nowUs));
-    }
-    const permit = new HeldPermit(this, key, slots[0], nowUs, { parts, scopeNames }, sinceUs, waitedUs);
-    for (const { place } of parts) if (place !== undefined) place.permit = permit;
+    const parts: Part[] = slots.map((slot, index) => {
+      const taken = index === 0 ? first : takeAt(index);
+      return { slot, rowName: rowNames[index], scopeName: scopeNames[index], taken };
+    });
+    const permit = new HeldPermit(this, key, slots[0], nowUs, parts, sinceUs, waitedUs);
+    for (const { taken } of parts) if (taken?.place !== undefined) taken.place.permit = permit;
     return permit;
-  }
-
-  #part(slot: number, rowName: string, cost: Cost, nowUs: number): Part {
-    const { previousUs, unitsAfter, place, period } = take(
-      this.engine.slab.key(slot),
-      this.engine.keys.ruleOf(slot),
-      cost,
-      nowUs,
-    );
-    return { slot, rowName, startedUs: nowUs, previousUs, unitsAfter, cost, place, period };
   }
 
   /** A start was made at a key that may remember an incident: it is the probe, or proof that nobody waits for one any more. */
@@ -106,30 +98,27 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   }
 
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
-    const { books, events, keys, queue, slab } = this.engine;
+    const { books, events, keys, slab } = this.engine;
     if (outcome === undefined) throw new TypeError("record needs an outcome: how the request ended.");
     const answer = this.engine.options.readOutcome(outcome);
     const nowUs = this.engine.nowUs();
     if (options !== undefined) checkNames(options, ["startedAtMs"], "options");
     const startedUs = readStarted(options?.startedAtMs, nowUs);
-    const need = this.engine.need(target, nowUs);
-    const heldAt = this.#partOfScope(need, answer.scope);
+    const { key, slots, rowNames, scopeNames } = this.engine.need(target, nowUs);
+    const parts: Part[] = slots.map((slot, index) => {
+      return { slot, rowName: rowNames[index], scopeName: scopeNames[index], taken: undefined };
+    });
+    const heldAt = this.#partOfScope(parts, key, answer.scope);
     if (answer.kind === "unused") return;
-    const { key, slots, scopeNames } = need;
     for (const slot of slots) {
       // Those held too long come first: they are answered by then.
       this.lapse(slot, nowUs);
       record(slab.key(slot), keys.ruleOf(slot), ONE, startedUs, nowUs);
     }
     books.granted(slots[0], startedUs, 0);
-    if (answer.kind === "rate_limited") books.count(slots[0], "throttled");
     events.emit?.({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true });
-    slots.forEach((slot, index) => {
-      const own = { slot, scopeName: scopeNames[index], isHeld: index === heldAt, permit: undefined, laterUnits: 0 };
-      this.#learn(answer, { ...own, key, startedUs, nowUs });
-      queue.touch(slot);
-    });
-    queue.run();
+    this.#hear({ ...answer, startedUs, nowUs }, parts, key, heldAt, undefined);
+    this.#touch(parts);
   }
 
   reportAnswer(permit: HeldPermit, outcome: Outcome): void {
@@ -137,11 +126,12 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const answer = this.engine.options.readOutcome(outcome);
     if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
     if (outcome === undefined) throw new TypeError("report needs an outcome: how the request was answered.");
-    const heldAt = this.#partOfScope(permit, answer.scope);
+    const { parts, key, startedUs } = permit;
+    const heldAt = this.#partOfScope(parts, key, answer.scope);
     if (isReported(this.#reported.get(permit), answer, outcome)) return;
-    this.#hear(answer, permit, heldAt, this.engine.nowUs());
+    this.#hear({ ...answer, startedUs, nowUs: this.engine.nowUs() }, parts, key, heldAt, permit);
     this.#reported.set(permit, reportedOf(answer, outcome));
-    this.#touch(permit);
+    this.#touch(parts);
   }
 
   releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void {
@@ -149,21 +139,26 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     if (options === undefined && this.#releasePlain(permit, outcome)) return;
     const { books, events, keys } = this.engine;
     const answer = this.engine.options.readOutcome(outcome);
-    const { parts, scopeNames, key, startedAtMs } = permit;
+    const { parts, key, startedUs, startedAtMs } = permit;
     if (options !== undefined) checkNames(options, ["cost"], "options");
+    const scopeNames = parts.map(({ scopeName }) => scopeName);
     const costs = options?.cost === undefined ? undefined : readCost(scopeNames, options.cost, 0);
-    const heldAt = this.#partOfScope(permit, answer.scope);
+    const heldAt = this.#partOfScope(parts, key, answer.scope);
     permit.mark = ~permit.mark;
     keys.wasGivenBack = true;
     const nowUs = this.engine.nowUs();
     parts.forEach((part, index) => {
-      if (!this.#isOpen(part, nowUs)) return;
-      this.#settle(part, answer.kind === "unused" ? undefined : costs ? costAt(costs, index) : part.cost, nowUs);
+      const { taken } = part;
+      if (taken === undefined || !this.#isOpen(part, taken, nowUs)) return;
+      const spent = answer.kind === "unused" ? undefined : costs ? costAt(costs, index) : taken.cost;
+      this.#settle(part.slot, taken, spent, nowUs);
       if (index === 0) books.flying -= 1;
     });
-    if (!isReported(this.#reported.get(permit), answer, outcome)) this.#hear(answer, permit, heldAt, nowUs);
+    if (!isReported(this.#reported.get(permit), answer, outcome)) {
+      this.#hear({ ...answer, startedUs, nowUs }, parts, key, heldAt, permit);
+    }
     events.emit?.({ type: "release", key, atMs: nowUs / 1000, startedAtMs, outcome: answer.kind });
-    this.#touch(permit);
+    this.#touch(parts);
     this.engine.onQuiet?.();
   }
 
@@ -172,7 +167,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const { books, events, keys, slab, onQuiet } = this.engine;
     if (typeof permit.detail !== "number" || (outcome !== undefined && outcome !== "success")) return false;
     if (onQuiet !== undefined || events.emit !== undefined) return false;
-    const { slot, startedUs } = permit;
+    const { mark: slot, startedUs } = permit;
     const { words, halves } = slab.chunkOf(slot);
     const word = slab.wordOf(slot);
     const marks = halves[2 * word + PROFILE];
@@ -189,7 +184,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   }
 
   /** Whether a start still counts as in flight, at a row that is still its own and up to date. One that was held for longer than `maxHold` may not. */
-  #isOpen({ place, slot, rowName, startedUs }: Part, nowUs: number): boolean {
+  #isOpen({ slot, rowName }: Part, { place, startedUs }: Taken, nowUs: number): boolean {
     const { keys, slab } = this.engine;
     if (place?.isLapsed === true) return false;
     const isOwn = place !== undefined || startedUs > keys.lostUntilUs;
@@ -202,41 +197,42 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   }
 
   /** Frees one place, giving back what was not used; `spent` is undefined for a request that was never sent. */
-  #settle(part: Part, spent: Cost | undefined, nowUs: number): void {
-    const key = this.engine.slab.key(part.slot);
-    const rule = this.engine.keys.ruleOf(part.slot);
-    const { cost, place } = part;
+  #settle(slot: number, taken: Taken, spent: Cost | undefined, nowUs: number): void {
+    const key = this.engine.slab.key(slot);
+    const rule = this.engine.keys.ruleOf(slot);
+    const { cost, place } = taken;
     if (spent !== cost) {
       const { rate, window, quota } = spent ?? NOTHING;
       const unused = { rate: cost.rate - rate, window: cost.window - window, quota: cost.quota - quota };
-      giveBack(key, rule, part, unused, nowUs, spent === undefined);
+      giveBack(key, rule, taken, unused, nowUs, spent === undefined);
     }
     end(key, rule, place, nowUs, spent?.window);
   }
 
-  /** Tells the keys of a permit what was answered. */
-  #hear(answer: Answer, permit: HeldPermit, heldAt: number, nowUs: number): void {
+  /** Tells the keys of a start what was answered. `permit` is undefined for one that was recorded. */
+  #hear(answer: Told, parts: readonly Part[], key: string, heldAt: number, permit: HeldPermit | undefined): void {
     const { books, keys, slab } = this.engine;
-    const { key, startedUs, scopeNames } = permit;
-    const isThrottled = answer.kind === "rate_limited" && this.#reported.get(permit)?.kind !== answer.kind;
-    permit.parts.forEach((part, index) => {
+    const { kind, nowUs } = answer;
+    const isThrottled = kind === "rate_limited" && (permit && this.#reported.get(permit))?.kind !== kind;
+    const isOwn = answer.startedUs > keys.lostUntilUs;
+    parts.forEach(({ slot: startedAt, rowName, scopeName, taken }, index) => {
       const isHeld = index === heldAt;
-      const isOwn = startedUs > keys.lostUntilUs;
       // A permit that lapsed may have lost its row: the key is found again by name, and made where it has to be held.
-      let slot = isOwn ? part.slot : keys.rowOf(part.rowName, nowUs);
-      if (slot === undefined && isHeld && isBadAnswer(answer.kind)) slot = keys.remake(part.rowName, nowUs);
+      let slot = isOwn ? startedAt : keys.rowOf(rowName, nowUs);
+      if (slot === undefined && isHeld && isBadAnswer(kind)) slot = keys.remake(rowName, nowUs);
       if (slot === undefined) return;
       if (index === 0 && isThrottled) books.count(slot, "throttled");
-      const laterUnits = isOwn ? unitsSince(slab.key(slot), part) : 0;
-      this.#learn(answer, { slot, key, scopeName: scopeNames[index], isHeld, startedUs, nowUs, permit, laterUnits });
+      // Nothing is known of what was started before a reset.
+      const later = isOwn && taken !== undefined ? unitsSince(slab.key(slot), taken) : 0;
+      const laterUnits = later < Number.POSITIVE_INFINITY ? later : 0;
+      this.#learn(answer, { slot, key, scopeName, isHeld, permit, laterUnits });
     });
   }
 
   /** Learns from an answer at one key. To the keys it does not speak of it says at most that it was a success, or that their probe is back. */
-  #learn(answer: Answer, at: AnswerAt): void {
-    const { keys, options, queue, slab } = this.engine;
-    const { slot, isHeld, startedUs, nowUs, permit, laterUnits } = at;
-    const { kind, budget, scope } = answer;
+  #learn(answer: Told, { slot, key, scopeName, isHeld, permit, laterUnits }: AnswerAt): void {
+    const { events, keys, options, queue, slab } = this.engine;
+    const { kind, budget, scope, because, startedUs, nowUs } = answer;
     const rule = keys.ruleOf(slot);
     const isBad = isHeld && isBadAnswer(kind) && rule.enabled;
     const saysLeft = isHeld && budget !== undefined;
@@ -244,42 +240,34 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     if (!isBad && !saysLeft && !isLesson && slab.key(slot).rest?.holds?.incident === undefined) return;
     const holds = needHolds(slab.key(slot));
     const { headers, incident } = holds;
-    const heard: Heard = { ...answer, startedUs, nowUs };
-    if (saysLeft) {
-      // Nothing is known of what was started before a reset.
-      holds.headers = headroomAfter(headers, budget, at, laterUnits < Number.POSITIVE_INFINITY ? laterUnits : 0);
+    if (saysLeft) holds.headers = headroomAfter(headers, budget, answer, laterUnits);
+    let after = incident;
+    if (isBad) after = afterBadAnswer(incident, rule, answer, withinOne(options.random));
+    else if (incident !== undefined && kind === "success") after = afterSuccess(incident, startedUs, nowUs);
+    const hit = isBad && after !== incident ? after : undefined;
+    if (hit !== undefined) {
+      const step = Math.max(1, kind === "rate_limited" ? hit.throttleStep : hit.errorStep);
+      events.emit?.({ type: "cooldown", key, atMs: nowUs / 1000, untilMs: hit.untilUs / 1000, step, because });
     }
-    if (isBad) holds.incident = afterBadAnswer(incident, rule, heard, withinOne(options.random));
-    else if (incident !== undefined && kind === "success") holds.incident = afterSuccess(incident, startedUs, nowUs);
-    const isHit = isBad && holds.incident !== incident;
-    if (isHit) this.#tellCooldown(heard, at);
-    if (holds.incident !== incident) holds.probe = undefined;
-    else if (incident !== undefined && permit !== undefined && holds.probe === permit) {
-      holds.incident = { ...incident, probe: kind === "unused" ? "due" : "done" };
-      holds.probe = undefined;
+    const isProbe = permit !== undefined && holds.probe === permit;
+    if (after !== incident || isProbe) holds.probe = undefined;
+    if (after === incident && incident !== undefined && isProbe) {
+      after = { ...incident, probe: kind === "unused" ? "due" : "done" };
     }
-    const isSlower = isLesson && (scope === undefined || isHeld) && this.#adapt(rule.adaptive, holds, heard, at);
+    holds.incident = after;
+    let isSlower = false;
+    if (isLesson && (scope === undefined || isHeld)) {
+      // Only a host and its intents have a latency: what several hosts share has none of its own.
+      const isOneSite = scopeName === "host" || scopeName === "intent";
+      const measuredUs = permit === undefined ? undefined : nowUs - startedUs;
+      const latencyUs = isOneSite ? (answer.latencyUs ?? measuredUs) : undefined;
+      holds.adaptive ??= new Adaptive();
+      const { slowedUs } = holds.adaptive;
+      learn(rule.adaptive, holds.adaptive, { ...answer, latencyUs });
+      isSlower = holds.adaptive.gapUs > 0 && holds.adaptive.slowedUs > slowedUs;
+    }
     const isExhausted = holds.headers !== headers && holds.headers !== undefined && holds.headers.holdUntilUs > nowUs;
-    if (isHit || isSlower || isExhausted) queue.judgeDeadlines(slot);
-  }
-
-  #tellCooldown({ kind, because, nowUs }: Heard, { slot, key }: AnswerAt): void {
-    const incident = this.engine.slab.key(slot).rest?.holds?.incident;
-    if (incident === undefined) return;
-    const { untilUs, throttleStep, errorStep } = incident;
-    const step = Math.max(1, kind === "rate_limited" ? throttleStep : errorStep);
-    const { events } = this.engine;
-    events.emit?.({ type: "cooldown", key, atMs: nowUs / 1000, untilMs: untilUs / 1000, step, because });
-  }
-
-  /** Makes a key slower or faster; whether it is slower now. Only a host and its intents have a latency: what several hosts share has none of its own. */
-  #adapt(rule: AdaptiveRule, holds: Holds, heard: Heard, { scopeName, permit }: AnswerAt): boolean {
-    const isOneSite = scopeName === "host" || scopeName === "intent";
-    const measuredUs = permit === undefined ? undefined : heard.nowUs - heard.startedUs;
-    holds.adaptive ??= new Adaptive();
-    const before = holds.adaptive.slowedUs;
-    learn(rule, holds.adaptive, { ...heard, latencyUs: isOneSite ? (heard.latencyUs ?? measuredUs) : undefined });
-    return holds.adaptive.gapUs > 0 && holds.adaptive.slowedUs > before;
+    if (hit || isSlower || isExhausted) queue.judgeDeadlines(slot);
   }
 
   /** Frees the places of a row that were held for longer than `maxHold`, and counts what else came to nothing. */
@@ -297,13 +285,13 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const { books, events, keys, queue } = this.engine;
     keys.lostUntilUs = Math.max(keys.lostUntilUs, place.startedUs);
     const permit = place.permit as HeldPermit;
-    const index = permit.parts.findIndex((part) => part.place === place);
+    const index = permit.parts.findIndex(({ taken }) => taken?.place === place);
     if (index === 0) books.lapsed(slot, 1);
     queue.touch(slot);
     this.engine.onQuiet?.();
     // A permit is told of once, by the first of its places that is free again.
-    if (permit.parts.some((part) => part.place !== place && part.place?.isLapsed === true)) return;
-    const key = index === 0 ? permit.key : permit.scopeNames[index];
+    if (permit.parts.some(({ taken }) => taken?.place !== place && taken?.place?.isLapsed === true)) return;
+    const key = index === 0 ? permit.key : permit.parts[index].scopeName;
     const afterMs = (nowUs - place.startedUs) / 1000;
     const atMs = nowUs / 1000;
     const heldFor = `${Math.round(afterMs) / 1000} s`;
@@ -312,32 +300,33 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     events.emit?.({ type: "warn", key, atMs, message });
   }
 
-  #touch({ parts }: HeldPermit): void {
+  #touch(parts: readonly Part[]): void {
     for (const { slot } of parts) this.engine.queue.touch(slot);
     this.engine.queue.run();
   }
 
-  #partOfScope({ scopeNames, key }: Pick<Need, "scopeNames" | "key">, scope: string | undefined): number {
-    const index = scope === undefined ? 0 : scopeNames.indexOf(scope);
+  #partOfScope(parts: readonly Part[], key: string, scope: string | undefined): number {
+    const index = scope === undefined ? 0 : parts.findIndex(({ scopeName }) => scopeName === scope);
     if (index >= 0) return index;
     // A host that is exempt takes nothing of its scopes, so there is nothing to hold.
-    if (scopeNames === HOST_ONLY && this.engine.keys.policy.hostRule(key).exempt) return 0;
-    throw new TypeError(`outcome.scope is "${scope}", but the request took only ${scopeNames.join(", ")}.`);
+    if (parts.length === 1 && this.engine.keys.policy.hostRule(key).exempt) return 0;
+    const names = parts.map(({ scopeName }) => scopeName).join(", ");
+    throw new TypeError(`outcome.scope is "${scope}", but the request took only ${names}.`);
   }
 }
 
-/** An answer at one of the keys of a request. */
+/** An answer, when its request started, and when it came. */
+type Told = Answer & Heard;
+
+/** One of the keys of a request that was answered. */
 interface AnswerAt {
   readonly slot: number;
   readonly key: string;
   readonly scopeName: string;
-  /** It speaks of this key. */
+  /** The answer speaks of this key. */
   readonly isHeld: boolean;
-  readonly startedUs: number;
-  readonly nowUs: number;
-  /** Undefined for a start that was recorded. */
   readonly permit: HeldPermit | undefined;
-  /** Units started at this key after that request; Infinity when a `reset` lies between. */
+  /** Units started at this key after that request. */
   readonly laterUnits: number;
 }
 

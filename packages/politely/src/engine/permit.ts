@@ -1,5 +1,5 @@
 import type { Answer } from "../core/answer.js";
-import { type Cost, ONE, type Place, type Taken } from "../core/key.js";
+import { ONE, type Taken } from "../core/key.js";
 import type { Outcome, Permit, ReleaseOptions } from "../types.js";
 import { HOST_ONLY } from "./arbiter.js";
 
@@ -9,16 +9,12 @@ export interface PermitOwner {
   releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void;
 }
 
-/** What a start took from one key, and which. */
-export interface Part extends Taken {
+/** One of the keys of a start, and what was taken from it; nothing for a start that was recorded. */
+export interface Part {
   readonly slot: number;
   readonly rowName: string;
-}
-
-/** What a permit remembers beyond the least. */
-export interface PermitDetail {
-  readonly parts: readonly Part[];
-  readonly scopeNames: readonly string[];
+  readonly scopeName: string;
+  readonly taken: Taken | undefined;
 }
 
 // Older engines have no Symbol.dispose; the permit is then simply not disposable by `using`.
@@ -28,7 +24,7 @@ const DISPOSE: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for("Symbol.disp
  * A granted start. It is its own record of what was taken when that was one unit of one key without places or quota, so that the
  * common grant makes one small object.
  */
-export class HeldPermit implements Permit, Part {
+export class HeldPermit implements Permit {
   constructor(
     readonly owner: PermitOwner,
     readonly key: string,
@@ -36,16 +32,12 @@ export class HeldPermit implements Permit, Part {
     public mark: number,
     readonly startedUs: number,
     /** For one unit of one key just `UNITS` of its block after the start. */
-    readonly detail: number | PermitDetail,
+    readonly detail: number | readonly Part[],
     /** How long after the start before; undefined when there was none. A difference, since V8 keeps small whole numbers without an object of their own. */
     readonly sinceUs: number | undefined,
     /** Undefined for a start that did not wait, so that no number is made for it. */
     readonly waitedUs?: number,
   ) {}
-
-  get slot(): number {
-    return this.mark < 0 ? ~this.mark : this.mark;
-  }
 
   get isReleased(): boolean {
     return this.mark < 0;
@@ -60,36 +52,17 @@ export class HeldPermit implements Permit, Part {
   }
 
   get parts(): readonly Part[] {
-    return typeof this.detail === "number" ? [this] : this.detail.parts;
-  }
-
-  get scopeNames(): readonly string[] {
-    return typeof this.detail === "number" ? HOST_ONLY : this.detail.scopeNames;
-  }
-
-  // What follows is its own record.
-  get rowName(): string {
-    return this.key;
-  }
-
-  get unitsAfter(): number {
-    return typeof this.detail === "number" ? this.detail : this.detail.parts[0].unitsAfter;
-  }
-
-  get previousUs(): number {
-    return this.startedUs - (this.sinceUs ?? Number.POSITIVE_INFINITY);
-  }
-
-  get cost(): Cost {
-    return ONE;
-  }
-
-  get place(): Place | undefined {
-    return undefined;
-  }
-
-  get period(): number {
-    return -1;
+    const { key: rowName, mark, startedUs, detail, sinceUs = Number.POSITIVE_INFINITY } = this;
+    if (typeof detail !== "number") return detail;
+    const taken = {
+      startedUs,
+      previousUs: startedUs - sinceUs,
+      unitsAfter: detail,
+      cost: ONE,
+      place: undefined,
+      period: -1,
+    };
+    return [{ slot: mark < 0 ? ~mark : mark, rowName, scopeName: HOST_ONLY[0], taken }];
   }
 
   /** What a log should show of it. */
@@ -110,23 +83,19 @@ export class HeldPermit implements Permit, Part {
   }
 }
 
-/** What was last said about a start before its end. */
-export interface Reported {
-  readonly kind: Answer["kind"];
-  readonly scope: string | undefined;
-  /** The very thing that has the details: what an outcome says beyond its kind. */
+/** What was last said about a start before its end. `detail` is the very thing that says more: a response that is given twice has the same headers both times. */
+export interface Reported extends Pick<Answer, "kind" | "scope"> {
   readonly detail: unknown;
 }
 
-/** What is to be remembered of an answer, to know it again. A response that is given twice has the same headers both times, whatever was made of it between. */
+/** What is to be remembered of an answer, to know it again. */
 export function reportedOf({ kind, scope }: Answer, outcome: Outcome | undefined): Reported {
-  const details = typeof outcome === "object" ? outcome : { headers: undefined };
-  return { kind, scope, detail: "kind" in details ? details.retryAfterMs : details.headers };
+  const hasMore = typeof outcome === "object";
+  return { kind, scope, detail: !hasMore ? undefined : "kind" in outcome ? outcome.retryAfterMs : outcome.headers };
 }
 
 /** Whether an answer is the one reported before: of the same kind, and with nothing in it that was not in that one. */
 export function isReported(before: Reported | undefined, answer: Answer, outcome: Outcome | undefined): boolean {
-  if (before === undefined) return false;
   const { kind, scope, detail } = reportedOf(answer, outcome);
-  return before.kind === kind && before.scope === scope && (detail === undefined || detail === before.detail);
+  return before?.kind === kind && before.scope === scope && (detail === undefined || detail === before.detail);
 }

@@ -6,10 +6,10 @@ import { type Costs, costAt, type Need, type Stop } from "./arbiter.js";
 import type { Engine } from "./engine.js";
 import { Heap } from "./heap.js";
 import { Elder, Gate, isDueBefore, isElderBefore, isGateBefore, isLaneBefore, Lane, Waiter } from "./lanes.js";
-import { OneTimer } from "./oneTimer.js";
 import { type Outlook, outlookOf, type WaitTold } from "./outlook.js";
 import { Signals } from "./signals.js";
 import { HAS_GATE, IS_OTHER } from "./slab.js";
+import { OneTimer } from "./systemClock.js";
 
 /** Starts granted in one go before other work gets its turn. */
 const GRANTS_PER_TURN = 4096;

@@ -1,17 +1,79 @@
 import type { Clock } from "../types.js";
-import { WakePlan } from "./wakePlan.js";
 
 /** So many turns without the clock moving are not a wait: the clock is coarse, or a test framework holds it still. */
 const MAX_STILL_POLLS = 64;
-
 /** With so much slack a plain timer is sharp enough. */
 const SLACK_FOR_PLAIN_MS = 1.5;
-const plainPlan = new WakePlan({ share: 0 });
 /** Instants closer than this come several to a timer: then a sleep may take this part of the slack, and so long at most. */
 const DENSE_MS = 0.1;
 const DENSE_SLEEP_SHARE = 1 / 4;
 const DENSE_SLEEP_MOST_MS = 5;
+/** A timer expected to land no later than this after its instant is left alone. */
+const LATE_ALLOWED_MS = 0.05;
+/** `setTimeout` calls at once for anything longer. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+/** How far one observation moves the estimate of a timer's latency. Steps of one size follow the median, whatever the outliers. */
+const LEARN_MS = 0.01;
 
+/** How much processor time sharp wake-ups may use. */
+export interface WakeBudget {
+  /** The share of one core that may be spent on them in the long run. Default 0.03; 0 means plain timers. */
+  readonly share?: number;
+  /** How much may be saved up, at the start and after idle time. Default 4. */
+  readonly savedMs?: number;
+}
+
+/**
+ * Decides how long to sleep towards an instant with timers of whole milliseconds, and whether to poll for the rest.
+ *
+ * A timer of `d` ms lands at `d` plus a latency that hardly varies on one machine and is learnt here. What that leaves of the wait is polled. If polling costs more
+ * than the budget has saved up, one timer lands after the instant instead, by less than 1 ms plus the error of the estimate.
+ */
+export class WakePlan {
+  readonly #share: number;
+  readonly #savedMs: number;
+  #creditMs: number;
+  #creditAtMs = Number.NaN;
+  #latencyMs = 0.1;
+
+  constructor({ share = 0.03, savedMs = 4 }: WakeBudget = {}) {
+    this.#share = share;
+    this.#savedMs = savedMs;
+    this.#creditMs = share > 0 ? savedMs : 0;
+  }
+
+  /**
+   * The whole milliseconds to sleep next when the instant is `leftMs` away; 0 means poll until it is there.
+   *
+   * Never between 0 and `minDelayMs`, and at most 2^31 - 1: a longer wait takes several sleeps.
+   */
+  nextDelayMs(leftMs: number, nowMs: number, minDelayMs: number): number {
+    const aimMs = leftMs - this.#latencyMs + LATE_ALLOWED_MS;
+    const wholeMs = aimMs < minDelayMs ? 0 : Math.floor(aimMs);
+    const pollMs = wholeMs === 0 ? leftMs : aimMs - wholeMs - LATE_ALLOWED_MS;
+    const isAffordable = pollMs <= 0 || pollMs <= this.#creditAt(nowMs);
+    return Math.min(isAffordable ? wholeMs : Math.max(minDelayMs, Math.ceil(aimMs)), MAX_DELAY_MS);
+  }
+
+  /** Learns from a timer that called `lateMs` after its time. Early calls and stalls of the event loop teach nothing. */
+  landed(lateMs: number): void {
+    if (lateMs >= 0 && lateMs < 1) this.#latencyMs += lateMs > this.#latencyMs ? LEARN_MS : -LEARN_MS;
+  }
+
+  /** Takes time spent polling out of the budget. */
+  spend(pollMs: number): void {
+    this.#creditMs -= Math.max(0, pollMs);
+  }
+
+  #creditAt(nowMs: number): number {
+    const earnedMs = (nowMs - this.#creditAtMs) * this.#share;
+    if (earnedMs > 0) this.#creditMs = Math.min(this.#savedMs, this.#creditMs + earnedMs);
+    this.#creditAtMs = nowMs;
+    return this.#creditMs;
+  }
+}
+
+const plainPlan = new WakePlan({ share: 0 });
 /** All clocks of the process share one budget, so that ten limiters do not poll ten times as much. */
 const processPlan = new WakePlan();
 
@@ -47,9 +109,9 @@ export function systemClock(platform: ClockPlatform = globalPlatform(), plan: Wa
 
 /** One call that is asked for, and how far it has come. */
 class SharpTimer {
-  #phase: "sleeping" | "polling" | "due" | "done" = "due";
-  /** What cancels the present phase. */
+  /** What cancels the present phase; undefined once it is done. */
   #handle: unknown = undefined;
+  #isSleeping = false;
   #phaseFromMs = 0;
   /** What `setTimeout` was asked for while sleeping. */
   #delayMs = 0;
@@ -66,29 +128,26 @@ class SharpTimer {
   ) {
     const nowMs = platform.now();
     // Towards one of many instants it sleeps in whole milliseconds.
-    const denseMs =
-      atMs - nowMs < DENSE_MS ? Math.min(DENSE_SLEEP_MOST_MS, Math.floor(slackMs * DENSE_SLEEP_SHARE)) : 0;
-    if (!(atMs > nowMs)) this.#handle = platform.setImmediate(call, this);
-    else if (denseMs > platform.minDelayMs) this.#sleep(nowMs, denseMs);
+    const isDense = atMs > nowMs && atMs - nowMs < DENSE_MS;
+    const denseMs = isDense ? Math.min(DENSE_SLEEP_MOST_MS, Math.floor(slackMs * DENSE_SLEEP_SHARE)) : 0;
+    if (denseMs > platform.minDelayMs) this.#sleep(nowMs, denseMs);
     else this.#arm(nowMs);
   }
 
   /** Goes to sleep, or to polling when no sleep is short enough. */
   #arm(nowMs: number): void {
     const { atMs, platform, plan } = this;
-    const delayMs = plan.nextDelayMs(atMs - nowMs, nowMs, platform.minDelayMs);
-    if (delayMs > 0) {
-      this.#sleep(nowMs, delayMs);
-      return;
+    const delayMs = atMs > nowMs ? plan.nextDelayMs(atMs - nowMs, nowMs, platform.minDelayMs) : 0;
+    if (delayMs > 0) this.#sleep(nowMs, delayMs);
+    else {
+      this.#isSleeping = false;
+      this.#phaseFromMs = nowMs;
+      this.#handle = platform.setImmediate(poll, this);
     }
-    this.#phase = "polling";
-    this.#phaseFromMs = nowMs;
-    this.#polledAtMs = nowMs;
-    this.#handle = platform.setImmediate(poll, this);
   }
 
   #sleep(nowMs: number, delayMs: number): void {
-    this.#phase = "sleeping";
+    this.#isSleeping = true;
     this.#phaseFromMs = nowMs;
     this.#delayMs = delayMs;
     this.#handle = this.platform.setTimeout(wake, delayMs, this);
@@ -103,55 +162,51 @@ class SharpTimer {
    */
   unref(): void {
     this.#isLoose = true;
-    if (this.#phase === "sleeping") (this.#handle as { unref?: () => void } | undefined)?.unref?.();
+    if (this.#isSleeping) (this.#handle as { unref?: () => void } | undefined)?.unref?.();
   }
 
   wake(): void {
     const nowMs = this.platform.now();
     this.plan.landed(nowMs - this.#phaseFromMs - this.#delayMs);
-    if (nowMs >= this.atMs) this.call();
-    else {
-      this.plan.spendStep();
-      this.#arm(nowMs);
-    }
+    if (nowMs >= this.atMs) this.#call();
+    else this.#arm(nowMs);
   }
 
   poll(): void {
     const { atMs, platform, plan } = this;
     const nowMs = platform.now();
-    if (nowMs >= atMs) {
-      // Not up to now: time that other work of the loop took is not ours.
-      plan.spendPolling(atMs - this.#phaseFromMs);
-      this.call();
-      return;
-    }
     this.#stillPolls = nowMs > this.#polledAtMs ? 0 : this.#stillPolls + 1;
     this.#polledAtMs = nowMs;
-    if (this.#stillPolls < MAX_STILL_POLLS) {
-      this.#handle = platform.setImmediate(poll, this);
-      return;
+    if (!(nowMs < atMs)) {
+      // Not up to now: time that other work of the loop took is not ours.
+      plan.spend(atMs - this.#phaseFromMs);
+      this.#call();
+    } else if (this.#stillPolls < MAX_STILL_POLLS) this.#handle = platform.setImmediate(poll, this);
+    else {
+      plan.spend(nowMs - this.#phaseFromMs);
+      this.#sleep(nowMs, Math.max(platform.minDelayMs, Math.ceil(atMs - nowMs)));
     }
-    plan.spendPolling(nowMs - this.#phaseFromMs);
-    this.#sleep(nowMs, Math.max(platform.minDelayMs, Math.ceil(atMs - nowMs)));
   }
 
-  call(): void {
+  #call(): void {
     const { fn } = this;
     this.#finish();
     fn();
   }
 
   cancel(): void {
-    if (this.#phase === "done") return;
-    if (this.#phase === "sleeping") this.platform.clearTimeout(this.#handle);
-    else this.platform.clearImmediate(this.#handle);
-    if (this.#phase === "polling") this.plan.spendPolling(this.#polledAtMs - this.#phaseFromMs);
+    if (this.#handle === undefined) return;
+    const { platform, plan } = this;
+    if (this.#isSleeping) platform.clearTimeout(this.#handle);
+    else {
+      platform.clearImmediate(this.#handle);
+      plan.spend(this.#polledAtMs - this.#phaseFromMs);
+    }
     this.#finish();
   }
 
   /** Lets go of what the caller gave as well, since the caller may keep the timer. */
   #finish(): void {
-    this.#phase = "done";
     this.#handle = undefined;
     this.fn = nothing;
   }
@@ -160,7 +215,6 @@ class SharpTimer {
 // One function each for all timers.
 const wake = (timer: SharpTimer): void => timer.wake();
 const poll = (timer: SharpTimer): void => timer.poll();
-const call = (timer: SharpTimer): void => timer.call();
 const nothing = (): void => undefined;
 
 /** The functions of the platform that the system clock calls. Tests pass their own. */
@@ -188,14 +242,11 @@ export interface ClockPlatform {
 }
 
 /** What the global object of a platform may offer, without its `this`. */
-interface PlatformGlobal {
-  readonly performance: { now(): number };
-  readonly setTimeout: ClockPlatform["setTimeout"];
-  readonly clearTimeout: ClockPlatform["clearTimeout"];
-  readonly setImmediate?: ClockPlatform["setImmediate"];
-  readonly clearImmediate?: ClockPlatform["clearImmediate"];
-  readonly MessageChannel?: typeof MessageChannel;
-}
+type PlatformGlobal = Pick<ClockPlatform, "setTimeout" | "clearTimeout"> &
+  Partial<Pick<ClockPlatform, "setImmediate" | "clearImmediate">> & {
+    readonly performance: { now(): number };
+    readonly MessageChannel?: typeof MessageChannel;
+  };
 
 /**
  * Collects the functions of the platform this runs on, as they are at the time of the call.
@@ -247,4 +298,32 @@ export function toUs(ms: number): number {
 export function toMsAtOrAfter(us: number): number {
   const ms = us / 1000;
   return toUs(ms) >= us ? ms : (us + 1) / 1000;
+}
+
+/** The one timer for all keys and waiters. */
+export class OneTimer {
+  #timer: unknown = undefined;
+  #atUs = Number.POSITIVE_INFINITY;
+
+  constructor(
+    readonly clock: Clock,
+    readonly onTime: () => void,
+  ) {}
+
+  /** Has `onTime` called at `atUs` or before, late by `slackUs` without losing anything; Infinity: not at all. */
+  set(atUs: number, slackUs: number): void {
+    // One that fires too early only makes its owner look once more, so it is left alone.
+    if (this.#atUs <= atUs && atUs !== Number.POSITIVE_INFINITY) return;
+    if (this.#timer !== undefined) this.clock.clearTimer(this.#timer);
+    this.#atUs = atUs;
+    this.#timer = undefined;
+    if (atUs === Number.POSITIVE_INFINITY) return;
+    this.#timer = this.clock.setTimer(toMsAtOrAfter(atUs), this.#fired, slackUs / 1000);
+  }
+
+  readonly #fired = (): void => {
+    this.#timer = undefined;
+    this.#atUs = Number.POSITIVE_INFINITY;
+    this.onTime();
+  };
 }

@@ -27,7 +27,7 @@ export class Deadlines<Item extends Dated> {
     if (item === undefined || item.position < 0) return;
     this.#doneCount += 1;
     if (this.#doneCount * 2 <= this.#heap.size) return;
-    this.#heap.filter((other) => other.isWaiting);
+    for (const done of this.#heap.items.filter((other) => !other.isWaiting)) this.#heap.remove(done);
     this.#doneCount = 0;
   }
 

@@ -1,5 +1,5 @@
 import { Heap } from "../engine/heap.js";
-import { OneTimer } from "../engine/oneTimer.js";
+import { OneTimer } from "../engine/systemClock.js";
 import type { Clock } from "../types.js";
 import type { Counsel } from "./counsel.js";
 import { Deadlines } from "./deadlines.js";
