@@ -1,6 +1,5 @@
-import { localKeyLimiter } from "./engine/keyLimiter.js";
-import { checkNames } from "./engine/knownNames.js";
-import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
+import { type LimiterParts, LocalLimiter, localKeyLimiter } from "./engine/limiter.js";
+import { checkNames } from "./engine/options.js";
 import { systemClock } from "./engine/systemClock.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";

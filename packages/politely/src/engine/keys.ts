@@ -116,6 +116,11 @@ export class Keys {
     return this.#profileOf(slot).rule;
   }
 
+  /** How long the limits of a request let it wait. */
+  maxWaitUs({ slots }: Need): number {
+    return Math.min(...slots.map((slot) => this.ruleOf(slot).maxWaitUs));
+  }
+
   #profileOf(slot: number): Profile {
     return this.profiles[this.slab.half(slot, PROFILE) & PROFILE_MASK] as Profile;
   }

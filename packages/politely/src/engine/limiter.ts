@@ -4,11 +4,12 @@ import { needHolds } from "../core/limits/holds.js";
 import { inFlight } from "../core/limits/places.js";
 import { CapacityError, ClosedError } from "../errors.js";
 import type { Cause, Explanation, LimiterEvent, Stats, UntimedEvent } from "../observe/types.js";
-import type { CompiledPolicy, HttpRules, PolicyInput } from "../policy/types.js";
+import type { CompiledPolicy, HttpRules, Limits, PolicyInput } from "../policy/types.js";
 import type {
   AcquireOptions,
   Decision,
   Duration,
+  KeyLimiter,
   Limiter,
   Outcome,
   Permit,
@@ -18,10 +19,9 @@ import type {
   Target,
 } from "../types.js";
 import { type Costs, HOST_ONLY, keyName, type Need } from "./arbiter.js";
-import { costOf } from "./cost.js";
 import { Engine, type EngineOptions } from "./engine.js";
-import { checkNames } from "./knownNames.js";
 import type { Waiter } from "./lanes.js";
+import { checkNames, checkOptions, checkPaused, costOf } from "./options.js";
 import { type Outlook, outlookOf } from "./outlook.js";
 import { NO_OPTIONS } from "./queue.js";
 import { allStats, eachStats, hostStats } from "./stats.js";
@@ -30,7 +30,11 @@ import { allStats, eachStats, hostStats } from "./stats.js";
 const SMALL_TABLE = 4096;
 /** When to look again where only those ahead stand in the way. */
 const BEHIND_OTHERS_MS = 100;
-const PRIORITY_MOST = 1_000_000_000;
+/** The verbs that a limiter of one key has in common with one of many, but for the target. */
+const KEY_VERBS = [
+  ...(["acquire", "tryAcquire", "check", "record", "run", "wrap", "explain", "elapsedMs", "isEnabled"] as const),
+  ...(["pause", "resume", "cancelWaiting", "idle", "reset"] as const),
+];
 
 const CLOSED = "the limiter is closed";
 const CLOSED_CAUSE: Cause = {
@@ -110,53 +114,38 @@ export class LocalLimiter implements Limiter {
 
   /** The same as `acquire` without a promise where none is needed: grants at once, or promises to. Throws when it is refused. */
   enter(target: Target, options: AcquireOptions = NO_OPTIONS): Permit | Promise<Permit> {
-    const { events, options: parts, queue } = this.#engine;
-    try {
-      const { need, costs, nowUs } = this.#request(target, options);
-      const maxWaitUs = options.maxWait === undefined ? this.#maxWaitUs(need) : parts.readMaxWait(options.maxWait);
-      options.signal?.throwIfAborted();
-      return queue.enter(need, costs, options, maxWaitUs, nowUs);
-    } finally {
-      events.flush();
-    }
-  }
-
-  /** How long the limits of a request let it wait. */
-  #maxWaitUs({ slots }: Need): number {
-    return slots.reduce(
-      (least, slot) => Math.min(least, this.#engine.keys.ruleOf(slot).maxWaitUs),
-      Number.POSITIVE_INFINITY,
-    );
+    const { need, costs, nowUs } = this.#request(target, options);
+    const { maxWait } = options;
+    const maxWaitUs = maxWait === undefined ? this.#engine.keys.maxWaitUs(need) : this.parts.readMaxWait(maxWait);
+    options.signal?.throwIfAborted();
+    return this.#engine.queue.enter(need, costs, options, maxWaitUs, nowUs);
   }
 
   tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Permit | undefined {
     const plain = options === undefined ? this.#engine.startPlain(target, false) : null;
     if (plain !== null) return plain;
-    const { events, queue } = this.#engine;
-    try {
-      const { need, costs, nowUs } = this.#request(target, options);
-      const permit = queue.start(need, costs, nowUs);
-      if (permit === undefined) queue.refused(need, costs, "POLITELY_BUSY", nowUs);
-      return permit;
-    } finally {
-      events.flush();
-    }
+    const { queue } = this.#engine;
+    const { need, costs, nowUs } = this.#request(target, options);
+    const permit = queue.start(need, costs, nowUs);
+    if (permit === undefined) queue.refused(need, costs, "POLITELY_BUSY", nowUs);
+    return permit;
   }
 
   /** What a request needs and costs. A host for which there is no room is counted as refused in the row of all others. */
-  #request(target: Target, options: AcquireOptions | undefined): Asked {
+  #request(target: Target, options: AcquireOptions = NO_OPTIONS): Asked {
     const { books, events, isClosed, keys } = this.#engine;
     if (isClosed) throw new ClosedError(this.keyOf(target));
-    checkOptions(options);
+    if (options !== NO_OPTIONS) checkOptions(options);
     const nowUs = this.#engine.nowUs();
     try {
       const need = this.#engine.need(target, nowUs);
-      return { need, costs: costOf(need, options?.cost, (slot) => keys.ruleOf(slot)), nowUs };
+      return { need, costs: costOf(need, options.cost, (slot) => keys.ruleOf(slot)), nowUs };
     } catch (error) {
       if (error instanceof CapacityError) {
         const { key, code, waitMs, message: reason } = error;
         books.count(undefined, "refused");
         events.emit?.({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason });
+        events.flush();
       }
       throw error;
     }
@@ -317,40 +306,40 @@ export class LocalLimiter implements Limiter {
     checkPaused(target);
     const untilUs =
       duration === undefined ? Number.POSITIVE_INFINITY : this.#engine.nowUs() + this.parts.readPause(duration);
-    this.#hold(target, untilUs, (key, atMs) => ({ type: "pause", key, atMs, untilMs: untilUs / 1000 }));
+    this.#hold(target, untilUs);
   }
 
   resume(target?: Target): void {
-    this.#hold(target, undefined, (key, atMs) => ({ type: "resume", key, atMs }));
+    this.#hold(target, undefined);
   }
 
-  #hold(
-    target: Target | undefined,
-    untilUs: number | undefined,
-    eventOf: (key: string, atMs: number) => LimiterEvent,
-  ): void {
-    const { events, queue, slab } = this.#engine;
+  #hold(target: Target | undefined, untilUs: number | undefined): void {
+    const { events, keys, queue, slab } = this.#engine;
     const nowUs = this.#engine.nowUs();
-    const need = target === undefined ? undefined : this.#engine.need(target, nowUs);
-    const named = need === undefined ? [] : namedParts(need);
-    if (need === undefined) events.emit?.(eventOf("*", nowUs / 1000));
-    else for (const index of named) events.emit?.(eventOf(keyName(need, index), nowUs / 1000));
-    let slots = named.map((index) => need?.slots[index] ?? -1);
-    if (need === undefined) {
+    const tell = (key: string): void => {
+      const at = { key, atMs: nowUs / 1000 };
+      if (untilUs === undefined) events.emit?.({ type: "resume", ...at });
+      else events.emit?.({ type: "pause", ...at, untilMs: untilUs / 1000 });
+    };
+    let slots: number[] = [];
+    if (target === undefined) {
+      tell("*");
       queue.pausedUntilUs = untilUs ?? Number.NEGATIVE_INFINITY;
       this.#engine.refresh();
       if (untilUs === undefined) slots = [...slab.rests.keys()];
+    } else {
+      const need = this.#engine.need(target, nowUs);
+      const named = namedParts(need);
+      for (const index of named) tell(keyName(need, index));
+      slots = named.map((index) => need.slots[index]);
     }
     for (const slot of slots) {
-      const key = slab.key(slot);
-      if (untilUs === undefined && key.rest?.holds?.pausedUntilUs === undefined) continue;
-      needHolds(key).pausedUntilUs = untilUs;
+      if (untilUs === undefined && slab.key(slot).rest?.holds?.pausedUntilUs === undefined) continue;
+      needHolds(slab.key(slot)).pausedUntilUs = untilUs;
       queue.touch(slot);
     }
-    if (untilUs !== undefined) {
-      const judged = need === undefined ? Array.from(queue.lanes.values(), (lane) => lane.need.slots[0]) : slots;
-      for (const slot of judged) queue.judgeDeadlines(slot);
-    } else this.#engine.keys.wasGivenBack = true;
+    if (untilUs === undefined) keys.wasGivenBack = true;
+    else for (const slot of target === undefined ? [undefined] : slots) queue.judgeDeadlines(slot);
     queue.run();
   }
 
@@ -358,16 +347,11 @@ export class LocalLimiter implements Limiter {
   cancelWaiting(target?: Target, reason?: unknown): number {
     const { keys, queue } = this.#engine;
     const why = reason ?? new DOMException("The wait was cancelled.", "AbortError");
-    if (target === undefined) {
-      return queue.cancelAll(queue.lanes.values(), () => why);
-    }
+    if (target === undefined) return queue.cancelAll(queue.lanes.values(), () => why);
     const { key, intent, scopes } = this.#policy.resolve(target);
-    const isMeant = ({ target: named }: Waiter): boolean => {
-      if (intent === undefined && scopes.length === 0) return true;
-      // No list names a scope twice.
-      const isSame = named.scopes.length === scopes.length && scopes.every((scope) => named.scopes.includes(scope));
-      return named.intent === intent && isSame;
-    };
+    const named = String([intent, [...scopes].sort()]);
+    const isMeant = ({ target: asked }: Waiter): boolean =>
+      (intent === undefined && scopes.length === 0) || String([asked.intent, [...asked.scopes].sort()]) === named;
     const gate = queue.gateAt(keys.rows.get(key) ?? -1);
     return queue.cancelAll(gate?.lanes ?? [], () => why, isMeant);
   }
@@ -436,11 +420,7 @@ export class LocalLimiter implements Limiter {
     const { keys, queue } = this.#engine;
     keys.begin(policy, forget, nowUs);
     this.#engine.refresh();
-    queue.requeue(({ target, options }) => {
-      const need = keys.need(target, nowUs, true);
-      const costs = costOf(need, options.cost, (slot) => keys.ruleOf(slot));
-      return { need, costs, maxWaitUs: this.#maxWaitUs(need) };
-    }, nowUs);
+    queue.requeue(nowUs);
     this.#engine.setAlarm();
   }
 
@@ -472,32 +452,22 @@ function estimate<Found extends object>(found: Found, isEstimate: boolean): Foun
   return isEstimate ? { ...found, isEstimate: true } : found;
 }
 
-/** Refuses options that make no sense: `TypeError` for a wrong type or name, `RangeError` for a wrong value. */
-function checkOptions(options: AcquireOptions | undefined): void {
-  if (options === undefined) return;
-  checkNames(options, ["signal", "maxWait", "priority", "cost"], "options");
-  const { priority = 0, signal } = options;
-  if (typeof priority !== "number") throw new TypeError(`priority must be a number; got ${String(priority)}.`);
-  if (!(Math.abs(priority) <= PRIORITY_MOST)) {
-    throw new RangeError(`priority must be a number from -${PRIORITY_MOST} to ${PRIORITY_MOST}; got ${priority}.`);
-  }
-  // Null, too, which a program without types may give.
-  if (signal === undefined || typeof signal?.addEventListener === "function") return;
-  throw new TypeError(`signal must be an AbortSignal, or left out; got ${signal === null ? "null" : typeof signal}.`);
-}
-
-/** Refuses a length of time where a host is meant. */
-export function checkPaused(target: Target | undefined): void {
-  if (typeof target !== "string" || !/^[\d.]+ ?(ms|s|m|min|h|d)$/.test(target)) return;
-  throw new TypeError(
-    `pause("${target}") names a host. To hold everything for a while, write pause(undefined, "${target}").`,
-  );
-}
-
 /** Where the rows that a target names are among its keys: its intent and scopes if it has any, else its host. */
 function namedParts({ scopeNames, target }: Need): readonly number[] {
   if (scopeNames === HOST_ONLY) return [0];
   const isNamed = (name: string): boolean => name === "intent" || target.scopes.includes(name);
   const named = scopeNames.flatMap((name, index) => (isNamed(name) ? [index] : []));
   return named.length > 0 ? named : [0];
+}
+
+/** The verbs of a limiter with one key: those of `limiter`, always about `key`. */
+export function localKeyLimiter(limiter: LocalLimiter, key: string, configure: (limits: Limits) => void): KeyLimiter {
+  const verbs = KEY_VERBS.map((verb) => [verb, (limiter[verb] as (...given: unknown[]) => unknown).bind(limiter, key)]);
+  const { fetch } = limiter;
+  const [stats, subscribe, close] = [
+    limiter.statsNow.bind(limiter, key),
+    limiter.subscribe.bind(limiter),
+    limiter.close.bind(limiter),
+  ];
+  return { ...(Object.fromEntries(verbs) as KeyLimiter), stats, fetch, configure, subscribe, close };
 }

@@ -7,9 +7,8 @@ import { type Ahead, type Cost, NOTHING, ONE, type Place, ROW, type Taken, type 
 import { needHolds } from "../core/limits/holds.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
 import { type Arbiter, type Costs, costAt, type Need, type Stop, type TellAt } from "./arbiter.js";
-import { readCost } from "./cost.js";
 import type { Engine } from "./engine.js";
-import { checkNames } from "./knownNames.js";
+import { checkNames, readCost } from "./options.js";
 import { HeldPermit, isReported, type Part, type PermitOwner, type Reported, reportedOf } from "./permit.js";
 import { HAS_GATE, HAS_REST, PROFILE_MASK } from "./slab.js";
 import { toUs } from "./systemClock.js";

@@ -6,6 +6,7 @@ import { type Costs, costAt, type Need, type Stop } from "./arbiter.js";
 import type { Engine } from "./engine.js";
 import { Heap } from "./heap.js";
 import { Elder, Gate, isDueBefore, isElderBefore, isGateBefore, isLaneBefore, Lane, Waiter } from "./lanes.js";
+import { costOf } from "./options.js";
 import { type Outlook, outlookOf, type WaitTold } from "./outlook.js";
 import { Signals } from "./signals.js";
 import { HAS_GATE, IS_OTHER } from "./slab.js";
@@ -120,17 +121,18 @@ export class Queue {
     if (this.waiting > 0) {
       this.#started(need.slots);
       this.run(nowUs);
-    }
+    } else this.engine.events.flush();
     return permit;
   }
 
   /** Counts a request that is turned away before it waits. */
   refused(need: Need, costs: Costs, code: string, nowUs: number, known?: Outlook): void {
     this.engine.books.count(need.slots[0], "refused");
-    const { emit } = this.engine.events;
-    if (emit === undefined) return;
+    const { events } = this.engine;
+    if (events.emit === undefined) return;
     const { waitMs, reason } = known ?? outlookOf(this, need, costs, 0, nowUs);
-    emit({ type: "refuse", key: need.key, atMs: nowUs / 1000, code, waitMs, reason });
+    events.emit({ type: "refuse", key: need.key, atMs: nowUs / 1000, code, waitMs, reason });
+    events.flush();
   }
 
   /** Ends the wait of everybody in these lanes who is meant, each with what `reasonOf` says; returns how many. */
@@ -183,11 +185,12 @@ export class Queue {
     onQuiet?.();
   }
 
-  /** Refuses those at a key whose deadline has become impossible. Run the queue afterwards. */
-  judgeDeadlines(slot: number): void {
+  /** Refuses those at a key, or at all, whose deadline has become impossible. Run the queue afterwards. */
+  judgeDeadlines(slot?: number): void {
     if (this.#deadlines.size === 0) return;
     const nowUs = this.engine.nowUs();
-    for (const lane of Array.from(this.#gates.get(slot)?.lanes ?? [])) {
+    const lanes = slot === undefined ? this.lanes.values() : (this.#gates.get(slot)?.lanes ?? []);
+    for (const lane of Array.from(lanes)) {
       const { need } = lane;
       // Most ask for the same: that is worked out once.
       const one = outlookOf(this, need, ONE, undefined, nowUs);
@@ -202,26 +205,25 @@ export class Queue {
     }
   }
 
-  /**
-   * Lets everybody who waits wait under the policy that is in force now, in the old order. `admit` says what each needs and costs now, or throws: then
-   * it is refused.
-   */
-  requeue(admit: (waiter: Waiter) => { need: Need; costs: Costs; maxWaitUs: number }, nowUs: number): void {
+  /** Lets everybody who waits wait under the policy that is in force now, in the old order. Whose request it has no room for is refused. */
+  requeue(nowUs: number): void {
+    const { keys } = this.engine;
     const everybody = Array.from(this.lanes.values(), (lane) => lane.everybody()).flat();
     everybody.sort((a, b) => a.sequence - b.sequence);
     for (const waiter of everybody) this.#remove(waiter);
     for (const waiter of everybody) {
+      const { target, options, askedUs } = waiter;
       try {
-        const { need, costs, maxWaitUs } = admit(waiter);
-        waiter.costs = costs;
-        if (waiter.options.maxWait === undefined) waiter.deadlineUs = waiter.askedUs + maxWaitUs;
-        this.#add(waiter, waiter.options.priority ?? 0, need, nowUs);
+        const need = keys.need(target, nowUs, true);
+        waiter.costs = costOf(need, options.cost, (slot) => keys.ruleOf(slot));
+        if (options.maxWait === undefined) waiter.deadlineUs = askedUs + keys.maxWaitUs(need);
+        this.#add(waiter, options.priority ?? 0, need, nowUs);
       } catch (error) {
         const code = error instanceof CapacityError ? error.code : "POLITELY_POLICY";
         this.#refuse(waiter, error, code, MISFIT, nowUs);
       }
     }
-    for (const lane of Array.from(this.lanes.values())) this.judgeDeadlines(lane.need.slots[0]);
+    this.judgeDeadlines();
     this.run();
   }
 

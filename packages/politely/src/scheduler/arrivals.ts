@@ -1,4 +1,4 @@
-import { checkNames } from "../engine/knownNames.js";
+import { checkNames } from "../engine/options.js";
 import { ClosedError, DeadlineError, QueueFullError } from "../errors.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { AcquireOptions, Permit, Target } from "../types.js";

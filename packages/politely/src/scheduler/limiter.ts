@@ -1,5 +1,5 @@
 import type { Slowdown } from "../core/key.js";
-import { checkNames } from "../engine/knownNames.js";
+import { checkNames } from "../engine/options.js";
 import { ClosedError } from "../errors.js";
 import type { Cause, Explanation, LimiterEvent, Stats, UntimedEvent } from "../observe/types.js";
 import type { CompiledPolicy, HttpRules, PolicyInput } from "../policy/types.js";

@@ -1,5 +1,5 @@
 import type { Answer } from "../core/answer.js";
-import { checkNames } from "../engine/knownNames.js";
+import { checkNames } from "../engine/options.js";
 import { isReported, type Reported, reportedOf } from "../engine/permit.js";
 import { toUs } from "../engine/systemClock.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";

@@ -1,4 +1,4 @@
-import { checkNames } from "../../engine/knownNames.js";
+import { checkNames } from "../../engine/options.js";
 import { toUs } from "../../engine/systemClock.js";
 import { ClosedError, StoreError } from "../../errors.js";
 import type { Cause, Explanation, FleetStats, LimiterEvent, Stats } from "../../observe/types.js";

@@ -1,4 +1,4 @@
-import { checkNames } from "../../engine/knownNames.js";
+import { checkNames } from "../../engine/options.js";
 import { showValue } from "../../policy/showValue.js";
 import {
   flag,

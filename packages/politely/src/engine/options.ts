@@ -1,11 +1,12 @@
 import { type Cost, ONE } from "../core/key.js";
 import type { Rule } from "../core/rule.js";
-import type { AcquireOptions } from "../types.js";
+import type { AcquireOptions, Target } from "../types.js";
 import { type Costs, costAt, type Need } from "./arbiter.js";
 
 /** The largest cost of one request. */
 const COST_MOST = 10_000_000;
 const KINDS = ["rate", "window", "quota"] as const;
+const PRIORITY_MOST = 1_000_000_000;
 
 /** Reads a cost for the keys of a request. Throws `RangeError` for one that could never fit, `TypeError` for one that is none. */
 export function costOf(need: Need, input: AcquireOptions["cost"], ruleOf: (slot: number) => Rule): Costs {
@@ -57,4 +58,34 @@ function wholeUnits(value: unknown, name: string, least: number): number {
   if (typeof value !== "number") throw new TypeError(`${name} must be a whole number; got ${String(value)}.`);
   if (Number.isInteger(value) && value >= least && value <= COST_MOST) return value;
   throw new RangeError(`${name} must be a whole number from ${least} to ${COST_MOST}; got ${value}.`);
+}
+
+/** Refuses options that make no sense: `TypeError` for a wrong type or name, `RangeError` for a wrong value. */
+export function checkOptions(options: AcquireOptions): void {
+  checkNames(options, ["signal", "maxWait", "priority", "cost"], "options");
+  const { priority = 0, signal } = options;
+  if (typeof priority !== "number") throw new TypeError(`priority must be a number; got ${String(priority)}.`);
+  if (!(Math.abs(priority) <= PRIORITY_MOST)) {
+    throw new RangeError(`priority must be a number from -${PRIORITY_MOST} to ${PRIORITY_MOST}; got ${priority}.`);
+  }
+  // Null, too, which a program without types may give.
+  if (signal === undefined || typeof signal?.addEventListener === "function") return;
+  throw new TypeError(`signal must be an AbortSignal, or left out; got ${signal === null ? "null" : typeof signal}.`);
+}
+
+/** Refuses a length of time where a host is meant. */
+export function checkPaused(target: Target | undefined): void {
+  if (typeof target !== "string" || !/^[\d.]+ ?(ms|s|m|min|h|d)$/.test(target)) return;
+  throw new TypeError(
+    `pause("${target}") names a host. To hold everything for a while, write pause(undefined, "${target}").`,
+  );
+}
+
+/** Throws `TypeError` when `value` is no object, or has a field that nobody would read. */
+export function checkNames(value: object, known: readonly string[], what: string): void {
+  if (typeof value !== "object" || value === null)
+    throw new TypeError(`${what} must be an object; got ${String(value)}.`);
+  for (const name of Object.keys(value)) {
+    if (!known.includes(name)) throw new TypeError(`${what} has no field "${name}". Known: ${known.join(", ")}.`);
+  }
 }
