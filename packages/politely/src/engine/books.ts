@@ -1,4 +1,4 @@
-import { type Rest, ROW } from "../core/key.js";
+import type { Rest } from "../core/key.js";
 import type { Slab } from "./slab.js";
 
 /** Counts kept per host, as offsets in 8-byte words of the statistics of a row. */
@@ -11,7 +11,6 @@ const WORDS = 5;
 
 /** A wait longer than this makes a request a delayed one. */
 const DELAYED_OVER_US = 10_000;
-const { FLIGHT } = ROW;
 
 const NO_COUNTS = {
   granted: 0,
@@ -127,15 +126,6 @@ export class Books {
   clearFolded(open: number): void {
     this.folded = { ...NO_COUNTS, granted: open, carried: open };
     this.foldedHosts = 0;
-  }
-
-  /** Counts starts in flight at a row as lost. */
-  loseLoose(slot: number): void {
-    const { halves } = this.slab.chunkOf(slot);
-    const half = 2 * this.slab.wordOf(slot) + FLIGHT;
-    const count = halves[half];
-    halves[half] = 0;
-    this.lapsed(slot, count);
   }
 
   #kept(slot: number): NonNullable<Rest["kept"]> {

@@ -2,11 +2,11 @@ import type { Answer } from "../core/answer.js";
 import { WallCalendar } from "../core/calendar.js";
 import { ROW } from "../core/key.js";
 import { owedAt } from "../core/limits/rate.js";
+import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import type { Clock, Outcome, Target } from "../types.js";
 import type { Need } from "./arbiter.js";
 import { Books } from "./books.js";
-import { Events } from "./events.js";
 import { Keys } from "./keys.js";
 import { LocalArbiter } from "./localArbiter.js";
 import { HeldPermit } from "./permit.js";
@@ -16,8 +16,6 @@ import { toUs } from "./systemClock.js";
 
 const { FLIGHT, LAST_US, OWED, PROFILE, SEEN_US, UNITS } = ROW;
 
-/** While somebody waits for quiet, permits that were never released are looked for this often. */
-const LOOK_EVERY_US = 1_000_000;
 /** How many unknown intents are warned about. */
 const WARNED_MOST = 100;
 
@@ -37,6 +35,12 @@ export interface EngineOptions {
   readonly onDisabled: (key: string, origin: string) => void;
 }
 
+/** Somebody who waits until nobody waits and nothing is in flight, here or there. */
+interface Watcher {
+  readonly isQuiet: () => boolean;
+  readonly resolve: () => void;
+}
+
 /** The parts of a limiter of one process, and what they have in common: the clock, the events, what a target needs. */
 export class Engine {
   readonly clock: Clock;
@@ -47,16 +51,13 @@ export class Engine {
   readonly arbiter = new LocalArbiter(this);
   readonly queue: Queue;
   isClosed = false;
-  onQuiet: (() => void) | undefined = undefined;
   /** The short way is open. */
   #isPlain = false;
-  #hotKey = "";
-  #hotSlot = -1;
+  /** The last need of a single key, and the target it was of. */
   #hotNeed: Need | undefined = undefined;
-  /** The beginning of all URLs with the same need, as they are written; empty when it came from a bare host. */
-  #hotOrigin = "";
+  #hotTarget = "";
   #lastUs = Number.NEGATIVE_INFINITY;
-  #watchers: { readonly isQuiet: () => boolean; readonly resolve: () => void }[] = [];
+  #watchers: Watcher[] = [];
   readonly #warned = new Set<string>();
 
   constructor(readonly options: EngineOptions) {
@@ -85,7 +86,6 @@ export class Engine {
   /** Works out again which short cuts are open, after a change of policy, listeners or state of the whole. */
   refresh(): void {
     const { policy } = this.keys;
-    this.#hotKey = "";
     this.#hotNeed = undefined;
     const isFree =
       !this.isClosed && this.events.emit === undefined && this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
@@ -98,10 +98,8 @@ export class Engine {
    */
   startPlain(target: Target, isPatient: boolean): HeldPermit | undefined | null {
     if (!this.#isPlain || typeof target !== "string") return null;
-    const slot = target === this.#hotKey ? this.#hotSlot : this.keys.rows.get(target);
+    const slot = this.keys.rows.get(target);
     if (slot === undefined) return null;
-    this.#hotKey = target;
-    this.#hotSlot = slot;
     const nowUs = this.nowUs();
     const { words, halves } = this.slab.chunkOf(slot);
     const word = this.slab.wordOf(slot);
@@ -144,9 +142,7 @@ export class Engine {
     const lane = typeof target === "string" && policy.hostIsKey ? this.queue.lanes.get(target) : undefined;
     if (lane?.need.host.rule.enabled === true && lane.need.target.intent === undefined) return lane.need;
     const hot = this.#hotNeed;
-    if (hot !== undefined && typeof target === "string" && !this.slab.hasFlag(hot.slots[0], IS_IDLE)) {
-      if (hot.key === target || (this.#hotOrigin !== "" && target.startsWith(this.#hotOrigin))) return hot;
-    }
+    if (hot !== undefined && target === this.#hotTarget && !this.slab.hasFlag(hot.slots[0], IS_IDLE)) return hot;
     let resolved = policy.resolve(target);
     // A key cut out of a URL would keep the whole URL alive for as long as the key is known.
     if (resolved.key !== target && !this.keys.rows.has(resolved.key)) {
@@ -156,48 +152,41 @@ export class Engine {
     if (!need.host.rule.enabled) this.options.onDisabled(need.key, need.host.origin);
     else if (need.slots.length === 1 && typeof target === "string" && policy.hostIsKey) {
       this.#hotNeed = need;
-      this.#hotOrigin = originOf(target);
+      this.#hotTarget = target;
     }
     const { intent } = resolved;
     if (intent !== undefined && !need.host.exempt && !need.host.intents.has(intent)) this.#warnOfIntent(need, intent);
     return need;
   }
 
-  /** Resolves once `isQuiet` is true. It is asked whenever somebody stopped waiting or something stopped being in flight. */
+  /** Resolves once `isQuiet` is true. */
   whenQuiet(isQuiet: () => boolean): Promise<void> {
-    if (isQuiet()) return Promise.resolve();
     return new Promise((resolve) => {
       this.#watchers.push({ isQuiet, resolve });
-      this.onQuiet = () => this.#lookForQuiet();
-      this.setAlarm();
+      this.queue.run();
     });
   }
 
-  #lookForQuiet(): void {
-    const done = this.#watchers.filter(({ isQuiet }) => isQuiet());
-    this.#watchers = this.#watchers.filter((each) => !done.includes(each));
-    if (this.#watchers.length === 0) this.onQuiet = undefined;
-    for (const { resolve } of done) resolve();
-    this.setAlarm();
+  get isWatched(): boolean {
+    return this.#watchers.length > 0;
   }
 
   /** A permit that is never released ends by itself: whoever waits for quiet is told within a second. */
-  setAlarm(): void {
-    const isAwaited = this.#watchers.length > 0 && !this.isClosed && this.books.flying > 0;
-    if (!isAwaited) this.queue.alarmUs = Number.POSITIVE_INFINITY;
-    else if (this.queue.alarmUs === Number.POSITIVE_INFINITY) this.queue.alarmUs = this.nowUs() + LOOK_EVERY_US;
-    this.queue.rearm();
+  get isQuietDue(): boolean {
+    return this.isWatched && !this.isClosed && this.books.flying > 0;
   }
 
-  /** `alarmUs` of the queue has come. */
-  alarm(nowUs: number): void {
-    this.queue.alarmUs = Number.POSITIVE_INFINITY;
-    this.keys.sweepAll(nowUs);
-    this.onQuiet?.();
+  /** Tells those who wait for quiet. Somebody may have stopped waiting, or something being in flight. */
+  lookForQuiet(): void {
+    if (!this.isWatched) return;
+    const [watchers, busy]: [Watcher[], Watcher[]] = [this.#watchers, []];
+    for (const watcher of watchers)
+      if (watcher.isQuiet()) watcher.resolve();
+      else busy.push(watcher);
+    this.#watchers = busy;
   }
 
   #dropped(key: string, wasFolded: boolean): void {
-    if (this.#hotKey === key) this.#hotKey = "";
     if (this.#hotNeed?.key === key) this.#hotNeed = undefined;
     if (wasFolded) this.events.emit?.({ type: "evict", key, atMs: this.#lastUs / 1000 });
   }
@@ -212,9 +201,62 @@ export class Engine {
   }
 }
 
-/** A URL's text up to its path, which alone decides the host; empty when it has no path. */
-function originOf(target: string): string {
-  const authority = target.indexOf("://") + 3;
-  const end = authority < 3 ? -1 : target.indexOf("/", authority);
-  return end < 0 ? "" : target.slice(0, end + 1);
+/**
+ * Passes events on to listeners, in the order in which they happened. One that throws is ignored; the others still hear.
+ *
+ * They are told once what is under way is complete, since a listener may change anything. What they cause comes last.
+ */
+class Events {
+  /**
+   * Notes what happened. Undefined while nobody listens, so that `emit?.({ … })` makes nothing for nobody. Whoever makes things happen calls `flush` at
+   * the end.
+   */
+  emit: ((event: LimiterEvent) => void) | undefined = undefined;
+  readonly #listeners = new Set<(event: LimiterEvent) => unknown>();
+  #waiting: LimiterEvent[] = [];
+  #isTelling = false;
+
+  /** Adds a listener and returns how to remove it. The same function twice counts twice. `onChange` is called after both. */
+  subscribe(listener: (event: LimiterEvent) => unknown, onChange: () => void): () => void {
+    const own = (event: LimiterEvent): unknown => listener(event);
+    const changed = (): void => {
+      this.emit = this.#listeners.size === 0 ? undefined : (event) => this.#note(event);
+      onChange();
+    };
+    this.#listeners.add(own);
+    changed();
+    return () => {
+      this.#listeners.delete(own);
+      changed();
+    };
+  }
+
+  #note(event: LimiterEvent): void {
+    this.#waiting.push(event);
+    // Nothing is kept to itself by a call that throws.
+    if (this.#waiting.length === 1) queueMicrotask(() => this.flush());
+  }
+
+  /** Tells what has waited, and what is added meanwhile. */
+  flush(): void {
+    if (this.#isTelling || this.#waiting.length === 0) return;
+    this.#isTelling = true;
+    for (const event of this.#waiting) this.#tell(event);
+    this.#waiting = [];
+    this.#isTelling = false;
+  }
+
+  #tell(event: LimiterEvent): void {
+    // A copy, since a listener may come or go meanwhile; one that has gone is not called any more.
+    for (const listener of Array.from(this.#listeners)) {
+      if (!this.#listeners.has(listener)) continue;
+      try {
+        const result: unknown = listener(event);
+        // A listener may be async without its type saying so; its rejection is ignored like a throw.
+        if (result instanceof Promise) result.catch(() => undefined);
+      } catch {
+        // Watching must not change what is watched.
+      }
+    }
+  }
 }

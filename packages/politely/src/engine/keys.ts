@@ -23,7 +23,7 @@ const SWEEP_COUNT = 32;
 const SWEEP_PER_KEY = 4;
 /** Up to so many rows are looked at in one go: some 20 ms. */
 const SWEEP_MOST = 65_536;
-/** In a full table so many are looked at for each newcomer, while nothing says that one of them is free. */
+/** In a full table so many are looked at for each newcomer before the first is known to be free: a permit may have come back. */
 const SWEEP_FULL = 64;
 /** A change of policy brings this part of all rows up to date; the others follow with the next ones, or when they are used. */
 const PASS_PARTS = 8;
@@ -72,8 +72,6 @@ export class Keys {
   /** The row of each key: hosts by their keys, intents, scopes and `global` by names that begin with a line feed. */
   readonly rows = new Map<string, number>();
   readonly profiles: (Profile | undefined)[] = [];
-  /** A permit came back, or a key was reset, since a full table was last looked at: some key may owe nothing now. */
-  wasGivenBack = false;
   /** The latest start that was counted as lost. The row of a later one is its own. */
   lostUntilUs = Number.NEGATIVE_INFINITY;
   era: Era;
@@ -202,8 +200,7 @@ export class Keys {
     if (hasRoom()) return;
     const isDue = this.#firstFreeUs <= nowUs;
     if (isDue) this.#firstFreeUs = Number.POSITIVE_INFINITY;
-    if (isDue || this.wasGivenBack) this.sweep(nowUs, isDue ? SWEEP_MOST : SWEEP_FULL);
-    this.wasGivenBack &&= this.rows.size > SWEEP_FULL;
+    this.sweep(nowUs, isDue ? SWEEP_MOST : SWEEP_FULL);
     if (!hasRoom())
       throw new CapacityError(rowName.trim().replace("\n", " "), most, (this.#firstFreeUs - nowUs) / 1000);
   }
@@ -240,7 +237,6 @@ export class Keys {
     const before = this.era;
     this.era = { policy, fromUs: nowUs, forget, next: undefined };
     before.next = this.era;
-    this.wasGivenBack = true;
     for (const number of this.#numbers.values()) {
       const profile = this.profiles[number] as Profile;
       profile.isSimple = false;
@@ -277,7 +273,6 @@ export class Keys {
 
   /** Forgets what `reset` says of one row. */
   forgetRow(slot: number, rule: Rule, what: ResetWhat, nowUs: number): void {
-    this.wasGivenBack = true;
     this.loseLoose(slot, nowUs);
     const key = this.slab.key(slot);
     if (what !== "stats") forgetPacing(key, nowUs, what === "all");
@@ -325,15 +320,15 @@ export class Keys {
     }
   }
 
-  /** Counts starts in flight of a row as lost, once it has not started for `maxHold`; whether there were any. */
-  loseLoose(slot: number, nowUs: number): boolean {
-    if (this.slab.half(slot, FLIGHT) === 0) return false;
-    const lastUs = this.lastUs(slot);
-    if (lastUs + this.ruleOf(slot).maxHoldUs > nowUs) return false;
+  /** Counts starts in flight of a row as lost, once it has not started for `maxHold`. */
+  loseLoose(slot: number, nowUs: number): void {
+    const { words, halves, at } = this.slab.key(slot);
+    const lost = halves[2 * at + FLIGHT];
+    const lastUs = words[at + LAST_US];
+    if (lost === 0 || lastUs + this.ruleOf(slot).maxHoldUs > nowUs) return;
     this.lostUntilUs = Math.max(this.lostUntilUs, lastUs);
-    if (this.slab.hasFlag(slot, IS_OTHER)) this.slab.key(slot).halves[2 * this.slab.at + FLIGHT] = 0;
-    else this.books.loseLoose(slot);
-    return true;
+    halves[2 * at + FLIGHT] = 0;
+    if (!this.slab.hasFlag(slot, IS_OTHER)) this.books.lapsed(slot, lost);
   }
 
   /** Keeps of a host that owes nothing only its statistics, if it has any and there is room for them. */

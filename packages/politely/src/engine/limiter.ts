@@ -314,7 +314,7 @@ export class LocalLimiter implements Limiter {
   }
 
   #hold(target: Target | undefined, untilUs: number | undefined): void {
-    const { events, keys, queue, slab } = this.#engine;
+    const { events, queue, slab } = this.#engine;
     const nowUs = this.#engine.nowUs();
     const tell = (key: string): void => {
       const at = { key, atMs: nowUs / 1000 };
@@ -338,8 +338,9 @@ export class LocalLimiter implements Limiter {
       needHolds(slab.key(slot)).pausedUntilUs = untilUs;
       queue.touch(slot);
     }
-    if (untilUs === undefined) keys.wasGivenBack = true;
-    else for (const slot of target === undefined ? [undefined] : slots) queue.judgeDeadlines(slot);
+    if (untilUs !== undefined) {
+      for (const slot of target === undefined ? [undefined] : slots) queue.judgeDeadlines(slot);
+    }
     queue.run();
   }
 
@@ -421,7 +422,6 @@ export class LocalLimiter implements Limiter {
     keys.begin(policy, forget, nowUs);
     this.#engine.refresh();
     queue.requeue(nowUs);
-    this.#engine.setAlarm();
   }
 
   subscribe(listener: (event: LimiterEvent) => void): () => void {
@@ -438,7 +438,6 @@ export class LocalLimiter implements Limiter {
       queue.cancelAll(queue.lanes.values(), ({ need }) => new ClosedError(need.key));
     }
     this.follower?.closed();
-    this.#engine.setAlarm();
     return this.#engine.whenQuiet(() => queue.waiting === 0);
   }
 

@@ -136,7 +136,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void {
     if (permit.isReleased) return;
     if (options === undefined && this.#releasePlain(permit, outcome)) return;
-    const { books, events, keys } = this.engine;
+    const { books, events } = this.engine;
     const answer = this.engine.options.readOutcome(outcome);
     const { parts, key, startedUs, startedAtMs } = permit;
     if (options !== undefined) checkNames(options, ["cost"], "options");
@@ -144,7 +144,6 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const costs = options?.cost === undefined ? undefined : readCost(scopeNames, options.cost, 0);
     const heldAt = this.#partOfScope(parts, key, answer.scope);
     permit.mark = ~permit.mark;
-    keys.wasGivenBack = true;
     const nowUs = this.engine.nowUs();
     parts.forEach((part, index) => {
       const { taken } = part;
@@ -158,14 +157,13 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     }
     events.emit?.({ type: "release", key, atMs: nowUs / 1000, startedAtMs, outcome: answer.kind });
     this.#touch(parts);
-    this.engine.onQuiet?.();
   }
 
   /** Takes back a permit whose answer can change nothing: nobody waits, listens or learns there, and nothing is held. */
   #releasePlain(permit: HeldPermit, outcome: Outcome | undefined): boolean {
-    const { books, events, keys, slab, onQuiet } = this.engine;
+    const { books, events, isWatched, keys, slab } = this.engine;
     if (typeof permit.detail !== "number" || (outcome !== undefined && outcome !== "success")) return false;
-    if (onQuiet !== undefined || events.emit !== undefined) return false;
+    if (isWatched || events.emit !== undefined) return false;
     const { mark: slot, startedUs } = permit;
     const { words, halves } = slab.chunkOf(slot);
     const word = slab.wordOf(slot);
@@ -176,7 +174,6 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     if (rule === undefined || rule.adaptive !== undefined) return false;
     if (words[word + LAST_US] + rule.maxHoldUs <= this.engine.nowUs()) return false;
     permit.mark = ~permit.mark;
-    keys.wasGivenBack = true;
     halves[2 * word + FLIGHT] -= 1;
     books.flying -= 1;
     return true;
@@ -272,7 +269,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   /** Frees the places of a row that were held for longer than `maxHold`, and counts what else came to nothing. */
   lapse(slot: number, nowUs: number): void {
     const { keys, slab } = this.engine;
-    if (keys.loseLoose(slot, nowUs)) this.engine.onQuiet?.();
+    keys.loseLoose(slot, nowUs);
     if (!slab.hasFlag(slot, HAS_REST)) return;
     const rule = keys.ruleOf(slot);
     for (let place = lapse(slab.key(slot), rule, nowUs); place; place = lapse(slab.key(slot), rule, nowUs)) {
@@ -287,7 +284,6 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const index = permit.parts.findIndex(({ taken }) => taken?.place === place);
     if (index === 0) books.lapsed(slot, 1);
     queue.touch(slot);
-    this.engine.onQuiet?.();
     // A permit is told of once, by the first of its places that is free again.
     if (permit.parts.some(({ taken }) => taken?.place !== place && taken?.place?.isLapsed === true)) return;
     const key = index === 0 ? permit.key : permit.parts[index].scopeName;

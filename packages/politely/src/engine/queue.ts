@@ -18,6 +18,8 @@ const GRANTS_PER_TURN = 4096;
 const FAR_US = 86_400_000_000;
 /** A quota ends by the wall clock, which may jump: it is looked at again after this long at the latest. */
 const LOOK_AGAIN_US = 60_000_000;
+/** While somebody waits for quiet, permits that were never released are looked for this often. */
+const LOOK_EVERY_US = 1_000_000;
 /** Behind a lane whose keys are kept nobody looks again sooner than this, unless something happens. */
 const LEAST_LOOK_US = 1_000;
 /** The options of a request that has none. */
@@ -39,8 +41,6 @@ export class Queue {
   waiting = 0;
   /** Nothing starts before this instant. */
   pausedUntilUs = Number.NEGATIVE_INFINITY;
-  /** When the owner wants to be called, waiters or not; Infinity for never. Call `rearm` after a change. */
-  alarmUs = Number.POSITIVE_INFINITY;
   readonly #deadlines = new Heap<Waiter>(isDueBefore);
   readonly #signals = new Signals<Waiter>(
     (waiter, reason) => this.#cancel(waiter, reason),
@@ -54,6 +54,8 @@ export class Queue {
   /** The one lane whose keys are kept for its head, older than `ageing`. */
   #kept: Lane | undefined = undefined;
   #isRunning = false;
+  /** When to look for permits that were never released, because somebody waits for quiet; Infinity for never. */
+  #alarmUs = Number.POSITIVE_INFINITY;
   /** Numbers arrivals and starts, in the order in which they happen. */
   #sequence = 0;
   /** What `#stopOf` found: when to look again, and how much later costs nothing. */
@@ -177,12 +179,11 @@ export class Queue {
 
   /** Ends a wait without a start: counts why, and tells the caller. */
   #end(waiter: Waiter, what: "cancelled" | "refused" | "expired", error: unknown): void {
-    const { books, keys, onQuiet } = this.engine;
+    const { books, keys } = this.engine;
     const slot = waiter.lane?.need.slots[0] ?? keys.rows.get(waiter.target.key);
     this.#leave(waiter);
     books.count(slot, what);
     waiter.reject(error);
-    onQuiet?.();
   }
 
   /** Refuses those at a key, or at all, whose deadline has become impossible. Run the queue afterwards. */
@@ -301,21 +302,16 @@ export class Queue {
     if (this.#isRunning) return;
     this.#isRunning = true;
     try {
-      if (this.waiting > 0 || this.alarmUs < Number.POSITIVE_INFINITY) this.#serveAll(atUs ?? this.engine.nowUs());
+      if (this.waiting > 0 || this.#alarmUs < Number.POSITIVE_INFINITY) this.#serveAll(atUs ?? this.engine.nowUs());
     } finally {
       this.#isRunning = false;
       this.#wokenUs = Number.NEGATIVE_INFINITY;
     }
-    this.rearm();
-    this.engine.events.flush();
-  }
-
-  /** Sets the timer again. */
-  rearm(): void {
-    if (this.#isRunning) return;
+    this.engine.lookForQuiet();
     const nextUs = this.#nextUs();
     const gate = this.#wakeUps.peek();
     this.#timer.set(nextUs, gate?.readyUs === nextUs ? gate.slackUs : 0);
+    this.engine.events.flush();
   }
 
   #serveAll(atUs: number): void {
@@ -327,8 +323,10 @@ export class Queue {
       const overdue = this.#deadlines.peek();
       if (gate !== undefined && gate.readyUs <= nowUs && nowUs >= this.pausedUntilUs) this.#serve(gate, nowUs);
       else if (overdue !== undefined && overdue.deadlineUs <= nowUs) this.#expire(overdue, nowUs);
-      else if (nowUs >= this.alarmUs) this.engine.alarm(nowUs);
-      else return;
+      else if (nowUs >= this.#alarmUs) {
+        this.#alarmUs = Number.POSITIVE_INFINITY;
+        this.engine.keys.sweepAll(nowUs);
+      } else return;
       this.engine.events.flush();
     }
   }
@@ -370,7 +368,6 @@ export class Queue {
     this.#leave(head);
     if (this.waiting > 0) this.#started(lane.need.slots);
     head.resolve(permit);
-    this.engine.onQuiet?.();
   }
 
   /** The key that lets the lane's head start last, and in `#stopUs` when; undefined when it may start now. */
@@ -406,9 +403,14 @@ export class Queue {
       if (stop === undefined || !isHeld(elder.lane, stop)) lane = elder.lane;
       else this.#elders.remove(elder);
     }
-    if (lane === before) return;
+    if (lane !== before) this.#keep(lane);
+  }
+
+  /** Keeps the keys of a lane for its head, or of none until the next election. */
+  #keep(lane: Lane | undefined): void {
+    const gates = [...(this.#kept?.gates ?? []), ...(lane?.gates ?? [])];
     this.#kept = lane;
-    for (const gate of [...(before?.gates ?? []), ...(lane?.gates ?? [])]) this.#wake(gate);
+    for (const gate of gates) this.#wake(gate);
   }
 
   /** Until when a head has not waited for longer than `ageing`. */
@@ -504,20 +506,13 @@ export class Queue {
     for (const left of lane.gates) {
       left.lanes.delete(lane);
       // The lane whose keys are kept may have no reason for it any more.
-      if (left.lanes.size === 1 && this.isKeptAt(left)) this.#letGo();
+      if (left.lanes.size === 1 && this.isKeptAt(left)) this.#keep(undefined);
       if (left.lanes.size > 0) continue;
       if (left.position >= 0) this.#wakeUps.remove(left);
       this.#gates.delete(left.slot);
       this.engine.keys.slab.setFlag(left.slot, HAS_GATE, false);
     }
-    if (this.#kept === lane) this.#letGo();
-  }
-
-  /** Keeps no keys until the next election. */
-  #letGo(): void {
-    const gates = this.#kept?.gates ?? [];
-    this.#kept = undefined;
-    for (const gate of gates) this.#wake(gate);
+    if (this.#kept === lane) this.#keep(undefined);
   }
 
   #wake(gate: Gate): void {
@@ -532,13 +527,15 @@ export class Queue {
   }
 
   #nextUs(): number {
-    if (this.waiting === 0) return this.alarmUs;
+    if (!this.engine.isQuietDue) this.#alarmUs = Number.POSITIVE_INFINITY;
+    else if (this.#alarmUs === Number.POSITIVE_INFINITY) this.#alarmUs = this.engine.nowUs() + LOOK_EVERY_US;
+    if (this.waiting === 0) return this.#alarmUs;
     const readyUs = this.#wakeUps.peek()?.readyUs ?? Number.POSITIVE_INFINITY;
     const elder = this.#elders.peek();
     const agedUs =
       elder === undefined || elder.lane === this.#kept ? Number.POSITIVE_INFINITY : this.#agedUs(elder) + 1;
     const deadlineUs = this.#deadlines.peek()?.deadlineUs ?? Number.POSITIVE_INFINITY;
-    const nextUs = Math.min(Math.max(readyUs, this.pausedUntilUs), deadlineUs, this.alarmUs, agedUs);
+    const nextUs = Math.min(Math.max(readyUs, this.pausedUntilUs), deadlineUs, this.#alarmUs, agedUs);
     if (Number.isFinite(nextUs)) return nextUs;
     // Somebody was woken, or waits for an answer or for `resume`: then the process stays.
     return this.engine.nowUs() + (nextUs > 0 ? FAR_US : 0);
