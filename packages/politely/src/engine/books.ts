@@ -1,4 +1,3 @@
-import type { Rest } from "../core/key.js";
 import type { Slab } from "./slab.js";
 
 /** Counts kept per host, as offsets in 8-byte words of the statistics of a row. */
@@ -72,7 +71,10 @@ export class Books {
   lapsed(slot: number, times: number): void {
     this.flying -= times;
     if (this.slab.statsAt < 0) this.folded.lapsed += times;
-    else this.#kept(slot).lapsed += times;
+    else {
+      const rest = this.slab.key(slot).needRest();
+      rest.kept = { carried: rest.kept?.carried ?? 0, lapsed: (rest.kept?.lapsed ?? 0) + times };
+    }
   }
 
   /** A copy of a row's counts; of the folded ones when none are kept. */
@@ -80,7 +82,6 @@ export class Books {
     const at = this.#at(slot);
     if (at < 0) return { ...this.folded };
     const { words, halves } = this.slab.chunkOf(slot);
-    const { lapsed = 0, carried = 0 } = this.slab.rests.get(slot)?.kept ?? {};
     return {
       granted: words[at + GRANTED],
       waitedUs: words[at + WAITED_US],
@@ -90,8 +91,7 @@ export class Books {
       refused: halves[2 * at + HALVES.refused],
       expired: halves[2 * at + HALVES.expired],
       throttled: halves[2 * at + HALVES.throttled],
-      lapsed,
-      carried,
+      ...(this.slab.rests.get(slot)?.kept ?? { lapsed: 0, carried: 0 }),
     };
   }
 
@@ -105,16 +105,15 @@ export class Books {
   isBlank(slot: number): boolean {
     const at = this.#at(slot);
     if (at < 0) return true;
-    const { words } = this.slab.chunkOf(slot);
-    for (let word = at; word < at + WORDS; word++) if (words[word] !== 0) return false;
-    return this.slab.rests.get(slot)?.kept === undefined;
+    const counts = this.slab.chunkOf(slot).words.subarray(at, at + WORDS);
+    return counts.every((count) => count === 0) && this.slab.rests.get(slot)?.kept === undefined;
   }
 
   /** Sets a row's counts to what a host with `open` permits in flight must have. */
   clear(slot: number, open: number, nowUs: number): void {
     const at = this.#at(slot);
     if (at < 0) return;
-    Object.assign(this.#kept(slot), { lapsed: 0, carried: open });
+    this.slab.key(slot).needRest().kept = { lapsed: 0, carried: open };
     const { words, halves } = this.slab.chunkOf(slot);
     halves[2 * at + HALVES.delayed] = 0;
     words.fill(0, at, at + WORDS);
@@ -126,12 +125,6 @@ export class Books {
   clearFolded(open: number): void {
     this.folded = { ...NO_COUNTS, granted: open, carried: open };
     this.foldedHosts = 0;
-  }
-
-  #kept(slot: number): NonNullable<Rest["kept"]> {
-    const rest = this.slab.key(slot).needRest();
-    rest.kept ??= { lapsed: 0, carried: 0 };
-    return rest.kept;
   }
 
   #at(slot: number): number {

@@ -26,8 +26,6 @@ import { type Outlook, outlookOf } from "./outlook.js";
 import { NO_OPTIONS } from "./queue.js";
 import { allStats, eachStats, hostStats } from "./stats.js";
 
-/** Up to this many hosts, one host's statistics are looked up only after a whole sweep, so that what is folded is exact. */
-const SMALL_TABLE = 4096;
 /** When to look again where only those ahead stand in the way. */
 const BEHIND_OTHERS_MS = 100;
 /** The verbs that a limiter of one key has in common with one of many, but for the target. */
@@ -271,7 +269,6 @@ export class LocalLimiter implements Limiter {
     try {
       if (target === undefined) return allStats(this.#engine, nowUs);
       const key = this.keyOf(target);
-      if (keys.hostCount > this.parts.keepStats && keys.hostCount <= SMALL_TABLE) keys.sweepAll(nowUs);
       const slot = keys.rows.get(key);
       if (slot === undefined || this.parts.keepStats === 0) return undefined;
       const stats = hostStats(this.#engine, key, slot, nowUs);

@@ -15,17 +15,13 @@ const FOLDED_HOST = "*";
 /** `stats()` lists so many hosts; those beyond are added up, like the folded ones. */
 const LISTED_MOST = 10_000;
 
-/** What is true of a host at this moment, beside its counts. */
-interface Present {
-  /** The last start, and when that was on the wall clock; minus Infinity and undefined where none is known. */
+/** What is true of a host at this moment, beside its counts. `lastUs`: the last start; minus Infinity where none is known. */
+interface Present
+  extends Pick<Stats, "inFlight" | "waiting">,
+    Partial<Pick<Stats, "cooldownMs" | "windows" | "foldedHosts">> {
   readonly lastUs: number;
   readonly lastRequestAt?: Date | undefined;
-  readonly inFlight: number;
-  readonly waiting: number;
-  readonly cooldownMs?: number;
   readonly tokens?: number | undefined;
-  readonly windows?: readonly WindowStats[];
-  readonly foldedHosts?: number;
 }
 
 /** The statistics of one row. */
@@ -51,6 +47,13 @@ export function hostStats(
     tokens: rule.rateCount === 0 ? undefined : tokensOf(key, rule, nowUs),
     windows: windowStats(key, rule, nowUs),
   });
+}
+
+/** The row that adds up all hosts without one of their own; none where there are none. */
+function foldedStats(counts: Counts, inFlight: number, waiting: number, foldedHosts: number): Stats[] {
+  const lastUs = Number.NEGATIVE_INFINITY;
+  const stats = snapshot(FOLDED_HOST, counts, { lastUs, inFlight, waiting, foldedHosts });
+  return stats.asked > 0 ? [stats] : [];
 }
 
 function tokensOf({ words, at }: Key, rule: Rule, nowUs: number): number {
@@ -93,14 +96,7 @@ export function allStats(engine: Engine, nowUs: number): Stats[] {
     inFlight -= stats.inFlight;
     waiting -= stats.waiting;
   }
-  const folded = snapshot(FOLDED_HOST, counts, {
-    lastUs: Number.NEGATIVE_INFINITY,
-    inFlight,
-    waiting,
-    foldedHosts,
-  });
-  if (folded.asked > 0) rows.push(folded);
-  return rows;
+  return [...rows, ...foldedStats(counts, inFlight, waiting, foldedHosts)];
 }
 
 /**
@@ -120,17 +116,7 @@ export function* eachStats(engine: Engine): Generator<Stats, void, undefined> {
     events.flush();
     if (stats !== undefined && stats.asked > 0) yield stats;
   }
-  const folded = snapshot(
-    FOLDED_HOST,
-    { ...books.folded },
-    {
-      lastUs: Number.NEGATIVE_INFINITY,
-      inFlight: hasRows ? 0 : books.flying,
-      waiting: hasRows ? 0 : queue.waiting,
-      foldedHosts: books.foldedHosts,
-    },
-  );
-  if (folded.asked > 0) yield folded;
+  yield* foldedStats({ ...books.folded }, hasRows ? 0 : books.flying, hasRows ? 0 : queue.waiting, books.foldedHosts);
 }
 
 /** What JSON calls a field where that is not the same words in snake case. */
@@ -150,9 +136,9 @@ const IN_JSON: Pick<Stats, "toJSON"> & ThisType<Stats> = {
 };
 
 /** Statistics as they were when asked for. */
-export function snapshot(host: string, counts: Counts, present: Present): Stats {
+export function snapshot(host: string, counts: Counts, { lastUs, ...present }: Present): Stats {
   const { granted, carried, delayed, refused, cancelled, expired, lapsed, throttled, waitedUs, firstUs } = counts;
-  const { lastUs, inFlight, waiting, windows = [], lastRequestAt, tokens, foldedHosts, cooldownMs = 0 } = present;
+  const { inFlight, waiting, windows = [], lastRequestAt, tokens, ...rest } = present;
   // Those in flight when the statistics were reset are in the books, and not in the numbers.
   const total = granted - carried;
   const hasMean = total >= 2 && lastUs !== Number.NEGATIVE_INFINITY;
@@ -169,7 +155,7 @@ export function snapshot(host: string, counts: Counts, present: Present): Stats 
     meanIntervalMs: hasMean ? Math.max(0, lastUs - firstUs) / (total - 1) / 1000 : 0,
     inFlight,
     waiting,
-    cooldownMs,
+    cooldownMs: 0,
     windows,
     asked: granted + refused + cancelled + expired + waiting,
     granted,
@@ -178,10 +164,10 @@ export function snapshot(host: string, counts: Counts, present: Present): Stats 
     expired,
     released: granted - lapsed - inFlight,
     lapsed,
+    ...rest,
     ...(lastRequestAt !== undefined && total > 0 ? { lastRequestAt } : {}),
     ...(tokens === undefined ? {} : { tokens }),
     ...(windows.length === 0 ? {} : { window: windows[0] }),
-    ...(foldedHosts === undefined ? {} : { foldedHosts }),
   };
   return Object.assign(Object.create(IN_JSON) as Stats, numbers);
 }
