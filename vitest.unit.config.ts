@@ -17,6 +17,8 @@ export default defineConfig({
       "packages/politely/test/scheduler/adaptive/scenarios.test.ts",
       // Reads the whole source with the compiler, as lint does.
       "packages/politely/test/architecture.test.ts",
+      // Compiles the library and runs it in a process of its own.
+      "packages/politely/test/architecture/**",
       // Real sockets.
       "packages/politely/test/testing/virtualOriginListen.test.ts",
       // Real connections; hours of starts and outages in virtual time.

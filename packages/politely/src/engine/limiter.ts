@@ -68,7 +68,7 @@ export interface Follower {
   /** Undefined when nothing comes again by itself, at one key or at all; else resolves when something of that is over. */
   resting(key: string | undefined): Promise<void> | undefined;
   /** Lends the permit of a task to the first request that it makes at the same key. Undefined where none could take it. */
-  lend(target: Target, permit: Permit): Loan | undefined;
+  readonly relay: { lend(target: Target, permit: Permit): Loan } | undefined;
 }
 
 /** A permit that a task holds while it runs, and one of its requests may go with. */
@@ -195,7 +195,7 @@ export class LocalLimiter implements Limiter {
     const plain = options === undefined ? this.#engine.startPlain(target, true) : null;
     const granted = plain ?? this.enter(target, options);
     const permit = granted instanceof Promise ? await granted : granted;
-    const loan = this.follower?.lend(target, permit);
+    const loan = this.follower?.relay?.lend(target, permit);
     let outcome: Outcome | undefined;
     try {
       const value = await (loan === undefined ? task(permit) : loan.run(() => task(permit)));

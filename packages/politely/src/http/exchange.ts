@@ -31,6 +31,7 @@ export interface Taken {
 export interface Relay {
   /** Sends a request that was admitted. */
   send<Value>(url: string, flight: Flight, send: () => Promise<Value>): Promise<Value>;
+  /** Lends the permit of a task to its first request. */
   lend(target: Target, permit: Permit): Loan;
   /**
    * The flight of the request that a dispatcher is given, if that was admitted before: the first one of its key that is
@@ -115,11 +116,6 @@ export class Exchange {
    */
   sendOwn<Value>(url: string, flight: Flight, send: () => Promise<Value>): Promise<Value> {
     return this.relay === undefined ? send() : this.relay.send(url, flight, send);
-  }
-
-  /** Lends the permit of a task to its first request. Undefined where no dispatcher is paced. */
-  lend(target: Target, permit: Permit): Loan | undefined {
-    return this.relay?.lend(target, permit);
   }
 
   /** The same without a look at robots.txt. */

@@ -61,7 +61,7 @@ export interface Follower {
   /** Undefined when nothing comes again by itself, at one key or at all; else resolves when something of that is over. */
   resting(key: string | undefined): Promise<void> | undefined;
   /** Lends the permit of a task to the first request that it makes at the same key. Undefined where none could take it. */
-  lend(target: Target, permit: Permit): Loan | undefined;
+  readonly relay: { lend(target: Target, permit: Permit): Loan } | undefined;
 }
 
 /** A permit that a task holds while it runs, and one of its requests may go with. */
@@ -108,7 +108,7 @@ export class LocalLimiter implements Limiter {
   async run<T>(target: Target, task: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
     if (typeof task !== "function") throw new TypeError(`task must be a function; got ${String(task)}.`);
     const permit = await this.acquire(target, options);
-    const loan = this.follower?.lend(target, permit);
+    const loan = this.follower?.relay?.lend(target, permit);
     let outcome: Outcome | undefined;
     try {
       const value = await (loan === undefined ? task(permit) : loan.run(() => task(permit)));
