@@ -2,7 +2,7 @@ import { fitRule } from "./adaptive.js";
 import { bucketOf } from "./decide.js";
 import { type Key, ROW } from "./key.js";
 import { lastUs } from "./limits/gap.js";
-import { looseCount } from "./limits/places.js";
+import { looseCount, placesOf } from "./limits/places.js";
 import { quotaUsed } from "./limits/quota.js";
 import { owedAt, owedUnder, rateTake } from "./limits/rate.js";
 import { type LoggedStart, loggedStarts, windowAdopt } from "./limits/window.js";
@@ -15,7 +15,10 @@ const { OWED, SEEN_US, UNITS } = ROW;
 
 /** Makes a key whose block was last read under `from` count under `to`, which is in force since `atUs`. */
 export function adopt(key: Key, from: Rule, to: Rule, atUs: number): void {
-  const pending = pendingStarts(key);
+  // Starts in flight that enter the windows at their answers.
+  const pending = placesOf(key).flatMap(({ startedUs, pendingUnits: units }) =>
+    units > 0 ? [{ atUs: startedUs, units }] : [],
+  );
   const known = knownStarts(key, from, pending, atUs);
   const all = [...known, ...pending].sort((a, b) => a.atUs - b.atUs);
   adoptBucket(key, from, to, all, atUs);
@@ -42,24 +45,13 @@ export function forgetPacing(key: Key, nowUs: number, isWhole: boolean): void {
   rest.holds = undefined;
 }
 
-/** Starts in flight that enter the windows at their answers. */
-function pendingStarts({ rest }: Key): LoggedStart[] {
-  const pending: LoggedStart[] = [];
-  for (let place = rest?.places?.first; place !== undefined; place = place.next) {
-    if (place.pendingUnits > 0) pending.push({ atUs: place.startedUs, units: place.pendingUnits });
-  }
-  return pending;
-}
-
 /** The other starts that a key knows of: its log; without one those in flight and its debt, as starts at the last one, and at least that last one. */
 function knownStarts(key: Key, rule: Rule, pending: LoggedStart[], atUs: number): LoggedStart[] {
   const startUs = lastUs(key);
   if (key.rest?.logs !== undefined || startUs === Number.NEGATIVE_INFINITY) return loggedStarts(key.rest?.logs, atUs);
-  const { words, at, rest } = key;
-  const known: LoggedStart[] = [];
-  for (let place = rest?.places?.first; place !== undefined; place = place.next) {
-    if (place.pendingUnits === 0) known.push({ atUs: place.startedUs, units: 1 });
-  }
+  const { words, at } = key;
+  const counted = placesOf(key).filter(({ pendingUnits }) => pendingUnits === 0);
+  const known: LoggedStart[] = counted.map(({ startedUs }) => ({ atUs: startedUs, units: 1 }));
   const bucket = bucketOf(key, rule);
   const owed = bucket === undefined ? 0 : owedAt(bucket.rateCount, words[at + OWED], words[at + SEEN_US], startUs);
   const debt = bucket === undefined ? 0 : Math.ceil(owed / bucket.ratePerUs);
@@ -91,7 +83,7 @@ function adoptWindows(key: Key, to: Rule, known: LoggedStart[], pending: LoggedS
   // Those in flight that would have been counted at their answers count from their starts now.
   if (!to.fromAnswer && places !== undefined) {
     more.push(...pending);
-    for (let place = places.first; place !== undefined; place = place.next) place.pendingUnits = 0;
+    for (const place of placesOf(key)) place.pendingUnits = 0;
     places.pendingUnits = 0;
   }
   if (logs !== undefined || more.length > 0) windowAdopt(key, to, more, atUs);

@@ -61,17 +61,11 @@ export class Engine {
   readonly #warned = new Set<string>();
 
   constructor(readonly options: EngineOptions) {
-    const { clock, policy, maxKeys, keepStats, ageingUs } = options;
+    const { clock, keepStats, ageingUs } = options;
     this.clock = clock;
     this.slab = new Slab(keepStats > 0, new WallCalendar(() => clock.wall()));
     this.books = new Books(this.slab);
-    this.keys = new Keys(this.slab, this.books, {
-      policy,
-      maxKeys,
-      keepStats,
-      lapse: (slot, nowUs) => this.arbiter.lapse(slot, nowUs),
-      onDrop: (key, wasFolded) => this.#dropped(key, wasFolded),
-    });
+    this.keys = new Keys(this);
     this.queue = new Queue(this, ageingUs);
     this.refresh();
   }
@@ -186,7 +180,8 @@ export class Engine {
     this.#watchers = busy;
   }
 
-  #dropped(key: string, wasFolded: boolean): void {
+  /** The row of a host was given back. */
+  dropped(key: string, wasFolded: boolean): void {
     if (this.#hotNeed?.key === key) this.#hotNeed = undefined;
     if (wasFolded) this.events.emit?.({ type: "evict", key, atMs: this.#lastUs / 1000 });
   }

@@ -8,6 +8,7 @@ import type { CompiledPolicy, ResolvedTarget } from "../policy/types.js";
 import type { ResetWhat } from "../types.js";
 import { HOST_ONLY, type Need } from "./arbiter.js";
 import type { Books } from "./books.js";
+import type { Engine } from "./engine.js";
 import { HAS_GATE, IS_IDLE, IS_OTHER, PROFILE_MASK, type Slab } from "./slab.js";
 
 const { FLIGHT, LAST_US, OWED, PROFILE } = ROW;
@@ -52,17 +53,6 @@ interface Profile {
   rowCount: number;
 }
 
-/** The bounds of the table, and what happens when a row goes. */
-export interface KeysOptions {
-  readonly policy: CompiledPolicy;
-  readonly maxKeys: number;
-  readonly keepStats: number;
-  /** Frees what was held at a row for longer than `maxHold`. */
-  readonly lapse: (slot: number, nowUs: number) => void;
-  /** A host's row was given back. */
-  readonly onDrop: (key: string, wasFolded: boolean) => void;
-}
-
 /**
  * Which row belongs to which key, and under which rule it was last read. Rows are made on first use and given back when they owe nothing.
  *
@@ -75,6 +65,9 @@ export class Keys {
   /** The latest start that was counted as lost. The row of a later one is its own. */
   lostUntilUs = Number.NEGATIVE_INFINITY;
   era: Era;
+  readonly slab: Slab;
+  readonly books: Books;
+  readonly #most: number;
   /** The profiles of the era in force, and numbers that are free. */
   #numbers = new Map<Rule, number>();
   readonly #freeNumbers: number[] = [];
@@ -88,12 +81,12 @@ export class Keys {
   /** No key owes nothing before this instant, as far as is known. */
   #firstFreeUs = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    readonly slab: Slab,
-    readonly books: Books,
-    readonly options: KeysOptions,
-  ) {
-    this.era = { policy: options.policy, fromUs: Number.NEGATIVE_INFINITY, forget: undefined, next: undefined };
+  constructor(readonly engine: Engine) {
+    const { policy } = engine.options;
+    this.era = { policy, fromUs: Number.NEGATIVE_INFINITY, forget: undefined, next: undefined };
+    this.slab = engine.slab;
+    this.books = engine.books;
+    this.#most = Math.min(engine.options.maxKeys, HOSTS_MOST);
   }
 
   get policy(): CompiledPolicy {
@@ -171,8 +164,9 @@ export class Keys {
   /** The same for a key that has to be held although it is forgotten; undefined where the policy has no rule for it, or the table is full. */
   remake(rowName: string, nowUs: number): number | undefined {
     const rule = ruleIn(this.policy, rowName);
-    const isFull = this.rows.size >= Math.min(this.options.maxKeys, HOSTS_MOST);
-    return rule === undefined || isFull ? this.rowOf(rowName, nowUs) : this.#row(rowName, rule, false, nowUs);
+    return rule === undefined || this.rows.size >= this.#most
+      ? this.rowOf(rowName, nowUs)
+      : this.#row(rowName, rule, false, nowUs);
   }
 
   #row(rowName: string, rule: Rule, isBound: boolean, nowUs: number): number {
@@ -194,15 +188,14 @@ export class Keys {
 
   /** Sees that one more key fits, or throws `CapacityError`. */
   #makeRoom(rowName: string, isOther: boolean, nowUs: number): void {
-    const most = Math.min(this.options.maxKeys, HOSTS_MOST);
     const hasRoom = (): boolean =>
-      (isOther ? this.#otherCount : this.hostCount) < most || (!isOther && this.#foldOldest(nowUs));
+      (isOther ? this.#otherCount : this.hostCount) < this.#most || (!isOther && this.#foldOldest(nowUs));
     if (hasRoom()) return;
     const isDue = this.#firstFreeUs <= nowUs;
     if (isDue) this.#firstFreeUs = Number.POSITIVE_INFINITY;
     this.sweep(nowUs, isDue ? SWEEP_MOST : SWEEP_FULL);
     if (!hasRoom())
-      throw new CapacityError(rowName.trim().replace("\n", " "), most, (this.#firstFreeUs - nowUs) / 1000);
+      throw new CapacityError(rowName.trim().replace("\n", " "), this.#most, (this.#firstFreeUs - nowUs) / 1000);
   }
 
   /** Notes under which rule of the era in force a row was read. */
@@ -309,7 +302,7 @@ export class Keys {
   look(rowName: string, slot: number, nowUs: number): void {
     this.bring(slot, rowName, nowUs);
     if (this.slab.hasFlag(slot, IS_IDLE)) return;
-    this.options.lapse(slot, nowUs);
+    this.engine.arbiter.lapse(slot, nowUs);
     if (this.slab.hasFlag(slot, HAS_GATE)) return;
     const untilUs = owesUntil(this.slab.key(slot), this.ruleOf(slot), nowUs);
     if (untilUs > nowUs) this.#firstFreeUs = Math.min(this.#firstFreeUs, untilUs);
@@ -333,7 +326,7 @@ export class Keys {
 
   /** Keeps of a host that owes nothing only its statistics, if it has any and there is room for them. */
   #rest(key: string, slot: number, nowUs: number): void {
-    if (this.options.keepStats === 0 || this.books.isBlank(slot)) {
+    if (this.engine.options.keepStats === 0 || this.books.isBlank(slot)) {
       this.#drop(key, slot, this.lastUs(slot) !== Number.NEGATIVE_INFINITY);
       return;
     }
@@ -344,7 +337,7 @@ export class Keys {
     if (kept !== undefined) this.slab.key(slot).needRest().kept = kept;
     this.slab.setFlag(slot, IS_IDLE, true);
     this.#idle.set(key, slot);
-    if (this.#idle.size > this.options.keepStats) this.#foldOldest(nowUs);
+    if (this.#idle.size > this.engine.options.keepStats) this.#foldOldest(nowUs);
   }
 
   /** Lets the host go that has been idle for longest; whether there is one. */
@@ -374,7 +367,7 @@ export class Keys {
   #drop(key: string, slot: number, isFolded: boolean): void {
     if (isFolded) this.books.fold(slot);
     this.#release(key, slot);
-    this.options.onDrop(key, isFolded);
+    this.engine.dropped(key, isFolded);
   }
 
   #release(rowName: string, slot: number): void {

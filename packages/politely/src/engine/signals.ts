@@ -31,7 +31,9 @@ export class Signals<Waiting extends { watch: Watch<Waiting> | undefined }> {
     if (watch === undefined) return;
     waiting.watch = undefined;
     watch.waiting.delete(waiting);
-    if (watch.waiting.size === 0) this.#forget(watch);
+    if (watch.waiting.size > 0) return;
+    watch.signal.removeEventListener("abort", watch.listener);
+    this.#watches.delete(watch.signal);
   }
 
   #abort(signal: AbortSignal): void {
@@ -44,10 +46,5 @@ export class Signals<Waiting extends { watch: Watch<Waiting> | undefined }> {
       this.onAbort(waiting, reason);
     }
     this.onDone();
-  }
-
-  #forget({ signal, listener }: Watch<Waiting>): void {
-    signal.removeEventListener("abort", listener);
-    this.#watches.delete(signal);
   }
 }

@@ -30,15 +30,13 @@ export interface WakeBudget {
  * than the budget has saved up, one timer lands after the instant instead, by less than 1 ms plus the error of the estimate.
  */
 export class WakePlan {
-  readonly #share: number;
-  readonly #savedMs: number;
+  readonly #budget: Required<WakeBudget>;
   #creditMs: number;
   #creditAtMs = Number.NaN;
   #latencyMs = 0.1;
 
   constructor({ share = 0.03, savedMs = 4 }: WakeBudget = {}) {
-    this.#share = share;
-    this.#savedMs = savedMs;
+    this.#budget = { share, savedMs };
     this.#creditMs = share > 0 ? savedMs : 0;
   }
 
@@ -66,8 +64,9 @@ export class WakePlan {
   }
 
   #creditAt(nowMs: number): number {
-    const earnedMs = (nowMs - this.#creditAtMs) * this.#share;
-    if (earnedMs > 0) this.#creditMs = Math.min(this.#savedMs, this.#creditMs + earnedMs);
+    const { share, savedMs } = this.#budget;
+    const earnedMs = (nowMs - this.#creditAtMs) * share;
+    if (earnedMs > 0) this.#creditMs = Math.min(savedMs, this.#creditMs + earnedMs);
     this.#creditAtMs = nowMs;
     return this.#creditMs;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isSlow, Latency, noteLatency } from "../../src/core/latency.js";
+import { isSlow, Latency, noteLatency } from "../../src/core/adaptive.js";
 import { randomNumbers, variedMs } from "../scheduler/adaptive/randomNumbers.js";
 
 const second = 1_000_000;

@@ -28,6 +28,13 @@ export function placesReadyAt(key: Key, rule: Rule, _: Cost, nowUs: number, ahea
   return ahead.requests === 0 ? latestUs : nowUs + rule.maxHoldUs;
 }
 
+/** The starts in flight that hold a place, oldest first. */
+export function placesOf({ rest }: Key): Place[] {
+  const all: Place[] = [];
+  for (let place = rest?.places?.first; place !== undefined; place = place.next) all.push(place);
+  return all;
+}
+
 /** Takes a place. `pendingUnits` enter the windows at the answer. */
 export function placesTake(key: Key, startedUs: number, pendingUnits: number): Place {
   const rest = key.needRest();
