@@ -63,11 +63,12 @@ async function isSmall({ name, code, without, wantedBytes, boundBytes }) {
 function emptied(filter) {
   return {
     name: "emptied",
-    setup: ({ onLoad }) =>
-      onLoad({ filter }, async ({ path }) => {
+    setup(bundler) {
+      bundler.onLoad({ filter }, async ({ path }) => {
         const names = (await readFile(path, "utf8")).matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm);
         return { contents: Array.from(names, ([, name]) => `export const ${name} = 0;`).join("\n") };
-      }),
+      });
+    },
   };
 }
 

@@ -28,6 +28,7 @@ describe("the path of a task on a known host", () => {
     const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program, library.url]);
     const files = JSON.parse(stdout) as string[];
     expect(files).toContain("engine/limiter.js");
-    expect(files.length, files.join(", ")).toBeLessThanOrEqual(10);
+    // What comes after the tenth.
+    expect(files.slice(10)).toEqual([]);
   });
 });
