@@ -97,7 +97,9 @@ export function bucketOf(key: Key, rule: Rule): Bucket | undefined {
 export function giveBack(key: Key, rule: Rule, taken: Taken, unused: Cost, nowUs: number, isWhole: boolean): void {
   const laterUnits = unitsSince(key, taken);
   const bucket = bucketOf(key, rule);
-  if (bucket !== undefined && unused.rate !== 0) rateGiveBack(key, bucket, unused.rate, laterUnits, nowUs);
+  if (bucket !== undefined && unused.rate !== 0) {
+    rateGiveBack(key, bucket, unused.rate, laterUnits - returnedSince(key, taken, laterUnits), nowUs);
+  }
   if (unused.rate < 0) key.halves[2 * key.at + UNITS] -= unused.rate;
   if (laterUnits < Number.POSITIVE_INFINITY) {
     if (isWhole) takeOut(key, taken, laterUnits);
@@ -115,13 +117,15 @@ export function giveBack(key: Key, rule: Rule, taken: Taken, unused: Cost, nowUs
 function takeOut(key: Key, { previousUs, unitsAfter, cost }: Taken, laterUnits: number): void {
   const fromUnits = (unitsAfter - cost.rate) >>> 0;
   const before = key.rest?.returned;
-  const run =
-    before?.toUnits === fromUnits ? { ...before, toUnits: unitsAfter } : { previousUs, fromUnits, toUnits: unitsAfter };
-  if (laterUnits > 0) key.needRest().returned = run;
-  else {
+  let run = { previousUs, fromUnits, toUnits: unitsAfter };
+  if (before?.toUnits === fromUnits) run = { ...before, toUnits: unitsAfter };
+  else if (before?.fromUnits === unitsAfter) run.toUnits = before.toUnits;
+  if (laterUnits === 0) {
     gapGiveBack(key, run.previousUs);
     key.halves[2 * key.at + UNITS] = run.fromUnits;
-  }
+    // Starts to come get these numbers again.
+    if (key.rest !== undefined) key.rest.returned = undefined;
+  } else key.needRest().returned = run;
 }
 
 /** Units taken after that start; Infinity when a `reset` lies between. */
@@ -131,6 +135,12 @@ export function unitsSince(key: Key, { startedUs, unitsAfter }: Pick<Taken, "sta
   const isCut =
     cut !== undefined && (startedUs < cut.atUs || (startedUs === cut.atUs && ((cut.units - unitsAfter) | 0) >= 0));
   return isCut ? Number.POSITIVE_INFINITY : (key.halves[2 * key.at + UNITS] - unitsAfter) >>> 0;
+}
+
+/** Of the units taken after that start, those known to have come back. */
+function returnedSince({ rest }: Key, { unitsAfter }: Taken, laterUnits: number): number {
+  const { fromUnits = 0, toUnits = 0 } = rest?.returned ?? {};
+  return (fromUnits - unitsAfter) >>> 0 < laterUnits ? (toUnits - fromUnits) >>> 0 : 0;
 }
 
 /** Frees the place of an open start. Where things count from the answer, its gap and windows begin now, with `units`; undefined: it was never sent. */

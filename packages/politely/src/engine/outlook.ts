@@ -1,6 +1,6 @@
 import { NOBODY } from "../core/key.js";
 import type { Cause } from "../observe/types.js";
-import { type Costs, keyName, type Need } from "./arbiter.js";
+import { type Costs, keyName, type Need, type TellAt } from "./arbiter.js";
 import type { Queue } from "./queue.js";
 
 /** How often somebody should look again who waits for an answer of which nobody knows when it comes. */
@@ -35,20 +35,13 @@ export function outlookOf(
   const { arbiter } = queue.engine;
   const lane = queue.lanes.get(need.name);
   const ahead = priority === undefined ? NOBODY : (lane?.aheadOf(priority) ?? NOBODY);
-  const causes: Cause[] = [];
+  /** By key and words: of what stops the head as well, the longer wait. */
+  const told = new Map<string, Cause>();
   const stopped = new Set<number>();
   let atUs = Math.max(nowUs, queue.pausedUntilUs);
-  const head = ahead.requests > 0 ? lane?.head : undefined;
-  // The head may cost more, and nobody of its lane starts before it.
-  if (head !== undefined && head.costs !== costs) {
-    arbiter.look(need, head.costs, nowUs, NOBODY, (_index, _limit, earliestUs) => {
-      atUs = Math.max(atUs, earliestUs);
-    });
-  }
   let lookUs = nowUs;
   let isEstimate = false;
-  arbiter.look(need, costs, nowUs, ahead, (index, limit, earliestUs, words, awaitedUntilUs, because) => {
-    stopped.add(index);
+  const tell: TellAt = (index, limit, earliestUs, words, awaitedUntilUs, because) => {
     atUs = Math.max(atUs, earliestUs);
     if (awaitedUntilUs !== undefined) {
       isEstimate = true;
@@ -56,9 +49,19 @@ export function outlookOf(
     }
     const key = keyName(need, index);
     const waitMs = Math.max(earliestUs - nowUs, 0) / 1000;
+    const name = `${index} ${words}`;
+    if (waitMs < (told.get(name)?.waitMs ?? 0)) return;
     const cause = { limit, scope: need.scopeNames[index], key, waitMs, message: `${key}: ${words}${until(waitMs)}` };
-    causes.push(because === undefined ? cause : { ...cause, because });
+    told.set(name, because === undefined ? cause : { ...cause, because });
+  };
+  const head = ahead.requests > 0 ? lane?.head : undefined;
+  // The head may cost more, and nobody of its lane starts before it.
+  if (head !== undefined && head.costs !== costs) arbiter.look(need, head.costs, nowUs, NOBODY, tell);
+  arbiter.look(need, costs, nowUs, ahead, (index, ...rest) => {
+    stopped.add(index);
+    tell(index, ...rest);
   });
+  const causes = Array.from(told.values());
   if (queue.pausedUntilUs > nowUs) {
     const waitMs = (queue.pausedUntilUs - nowUs) / 1000;
     causes.unshift({ limit: "pause", scope: "all", key: "*", waitMs, message: `everything is paused${until(waitMs)}` });

@@ -55,9 +55,6 @@ export function readRate(value: unknown): Reading<WrittenRate> {
   return good({ count: units, perUs: perUs.value, text: `${count}/${formatPeriod(perUs.value)}` });
 }
 
-/** A refill that had to be rounded is at most a thousandth slower than it was written. */
-const LEAST_TOP = 1_000n;
-
 /**
  * Makes a rate ready for a token bucket that holds `burst` units. A count with decimals becomes a whole one over a longer time: 2.5/s is 5 each 2 s.
  * One that whole numbers cannot count, as a third or π, is rounded down.
@@ -68,8 +65,8 @@ export function readRefill(rate: WrittenRate, burst = 1): Reading<Refill> {
   if (exact.top <= Number.MAX_SAFE_INTEGER && exact.bottom <= largest) return refillOf(exact);
   const top = (exact.top * largest) / exact.bottom;
   if (top > Number.MAX_SAFE_INTEGER) return bad(`must be at most a million starts per microsecond; got "${rate.text}"`);
-  if (top < LEAST_TOP) return bad(`must not be slower than whole numbers can count; got "${rate.text}"`);
-  return refillOf(reduce(top, largest));
+  if (top === 0n) return bad(`must not be slower than whole numbers can count; got "${rate.text}"`);
+  return refillOf(reduce(top, ceilTimes({ top: exact.bottom, bottom: exact.top }, top)));
 }
 
 function refillOf({ top, bottom }: Fraction): Reading<Refill> {

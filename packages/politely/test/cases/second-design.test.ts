@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Limits, limit, type Messages, type PolicyInput, type Rate } from "../../src/index.js";
+import { type Limits, limit, type Messages, type Permit, type PolicyInput, type Rate } from "../../src/index.js";
 import { granted, keyRig, many, rig, track } from "../verbs/support.js";
 
 // What independent tests of the first design found, each in words, as the second design mends it.
@@ -32,12 +32,18 @@ describe("a window with a fraction as its count", () => {
     [{ count: 1 / 3, per: "1s" }, 3_000],
     [{ count: 40 / 60, per: "1s" }, 1_500],
     [{ count: Math.PI, per: "1s" }, 318.31],
-  ])("may be given as a rate, too: %j is a start each %f ms at the earliest", (rate, everyMs) => {
-    const { limiter } = keyRig({ rate });
-    expect(startsAtOnce(limiter)).toBe(1);
-    expect(limiter.explain().waitMs).toBeGreaterThanOrEqual(everyMs - 0.001);
-    expect(limiter.explain().waitMs).toBeLessThan(everyMs * 1.001);
-  });
+    [{ count: 1 / 3, per: "1d" }, 259_200_000],
+  ])(
+    "may be given as a rate, too: %j is a start each %f ms, to the microsecond, with a burst as well",
+    (rate, everyMs) => {
+      for (const burst of [1, 100]) {
+        const { limiter } = keyRig({ rate, burst });
+        expect(startsAtOnce(limiter)).toBe(burst);
+        expect(limiter.explain().waitMs).toBeGreaterThanOrEqual(everyMs - 0.001);
+        expect(limiter.explain().waitMs).toBeLessThanOrEqual(everyMs + 0.001);
+      }
+    },
+  );
 });
 
 describe("a kind of limit that is new to a key", () => {
@@ -105,6 +111,37 @@ describe("several permits returned unused", () => {
     expect(limiter.stats().tokens).toBe(10);
     expect(startsAtOnce(limiter)).toBe(10);
   });
+
+  it.each([
+    ["newest first", true],
+    ["oldest first", false],
+  ])("give all of theirs back also where one among them was sent: %s", async (_, isNewestFirst) => {
+    for (const sent of many(10, (index) => index)) {
+      const { clock, limiter } = keyRig({ rate: "1/h", burst: 10, minDelay: "1s" });
+      const permits: Permit[] = [];
+      for (let start = 0; start < 10; start++, await clock.advance(1_000)) permits.push(granted(limiter.tryAcquire()));
+      const unused = permits.filter((_permit, index) => index !== sent);
+      for (const permit of isNewestFirst ? unused.reverse() : unused) permit.release("unused");
+      // Only the one that was sent is owed, and it was the last start.
+      expect(limiter.stats().tokens).toBeGreaterThanOrEqual(9);
+      expect(limiter.elapsedMs()).toBe((10 - sent) * 1_000);
+    }
+  });
+
+  it("leave nothing behind that a later start could be mistaken for", async () => {
+    const { clock, limiter } = keyRig({ minDelay: "1s" });
+    const next = async (): Promise<Permit> => {
+      await clock.advance(1_000);
+      return granted(limiter.tryAcquire());
+    };
+    const [, second, third] = [await next(), await next(), await next()];
+    second.release("unused");
+    third.release("unused");
+    const [, fifth] = [await next(), await next()];
+    fifth.release("unused");
+    // The fourth is the last one.
+    expect(limiter.elapsedMs()).toBe(1_000);
+  });
 });
 
 describe("one incident", () => {
@@ -135,6 +172,23 @@ describe("a refused deadline", () => {
       waitMs: 10_000,
       reason: `${host}: rate 1/10s, 10 s to go`,
     });
+  });
+
+  it.each<{ title: string; limits: Limits; reason: string }>([
+    { title: "a bucket", limits: { rate: "1/s", burst: 10 }, reason: `${host}: rate 1/s burst 10, 10 s to go` },
+    {
+      title: "a window that has room for one",
+      limits: { window: "11/10s" },
+      reason: `${host}: window 11/10s, 10 s to go`,
+    },
+  ])("names what stops the heavy request in front, where that is the wait: $title", async ({ limits, reason }) => {
+    const { limiter } = rig(all(limits));
+    granted(limiter.tryAcquire(host, { cost: 10 }));
+    track(limiter.acquire(host, { cost: 10 }));
+    const error: unknown = await limiter.acquire(host, { maxWait: 1 }).catch((each: unknown) => each);
+    expect(error).toMatchObject({ code: "POLITELY_DEADLINE", waitMs: 10_000, reason });
+    expect(limiter.check(host)).toMatchObject({ waitMs: 10_000, reason });
+    expect(limiter.explain(host).causes[0]).toMatchObject({ waitMs: 10_000, message: reason });
   });
 });
 
