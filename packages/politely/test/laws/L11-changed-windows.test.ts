@@ -74,8 +74,7 @@ describe("L11 windows that are made longer, shorter, larger, smaller, and set ba
             else if (step.kind === "check") limiter.check(target);
             else if (step.kind === "stats") {
               limiter.stats();
-              // What is over may be forgotten now, but for when the last start was, returned or not.
-              for (const start of memory.all) start.isForgotten = start.isUnused;
+              memory.mayForget(nowUs);
             } else if (step.kind === "configure") {
               limiter.configure(policies[step.policy]);
               memory.change(specs[step.policy], nowUs);

@@ -54,6 +54,13 @@ export class WindowMemory {
     this.windows = next;
   }
 
+  /** A key that owes nothing may be forgotten, but for when its last start was, returned or not. */
+  mayForget(nowUs: number): void {
+    for (const start of this.all) start.isForgotten = start.isUnused;
+    const all = this.#kept === undefined ? this.windows : [...this.windows, this.#kept];
+    if (all.every((window) => this.#inside(window, nowUs).length === 0)) this.#kept = undefined;
+  }
+
   /** Whether units must be refused, since starts that are known for certain leave no room. */
   mustRefuse(units: number, nowUs: number): boolean {
     return this.windows.some(({ count, perUs }) => {
