@@ -118,14 +118,17 @@ function takeOut(key: Key, { previousUs, unitsAfter, cost }: Taken, laterUnits: 
   const fromUnits = (unitsAfter - cost.rate) >>> 0;
   const before = key.rest?.returned;
   let run = { previousUs, fromUnits, toUnits: unitsAfter };
-  if (before?.toUnits === fromUnits) run = { ...before, toUnits: unitsAfter };
+  const isNext = before?.toUnits === fromUnits;
+  if (before !== undefined && isNext) run = { ...before, toUnits: unitsAfter };
   else if (before?.fromUnits === unitsAfter) run.toUnits = before.toUnits;
-  if (laterUnits === 0) {
-    gapGiveBack(key, run.previousUs);
-    key.halves[2 * key.at + UNITS] = run.fromUnits;
-    // Starts to come get these numbers again.
-    if (key.rest !== undefined) key.rest.returned = undefined;
-  } else key.needRest().returned = run;
+  if (laterUnits > 0) {
+    key.needRest().returned = run;
+    return;
+  }
+  gapGiveBack(key, run.previousUs);
+  key.halves[2 * key.at + UNITS] = run.fromUnits;
+  // Starts to come get these numbers again.
+  if (key.rest !== undefined && isNext) key.rest.returned = undefined;
 }
 
 /** Units taken after that start; Infinity when a `reset` lies between. */
