@@ -21,11 +21,14 @@ export function adopt(key: Key, from: Rule, to: Rule, atUs: number): void {
   );
   const known = knownStarts(key, from, pending, atUs);
   const all = [...known, ...pending].sort((a, b) => a.atUs - b.atUs);
+  const isByNumber =
+    key.rest?.logs === undefined && bucketOf(key, from) === undefined && looseCount(key, from, atUs) > 0;
   adoptBucket(key, from, to, all, atUs);
   adoptQuota(key, to, all, atUs);
   if (to.windows.length > 0) adoptWindows(key, to, known, pending, atUs);
   // An answer may still come in while there is no window, and another window after that.
   else if (pending.length > 0 && key.rest?.logs === undefined) windowAdopt(key, from, [], atUs);
+  if (isByNumber && key.rest?.logs !== undefined) key.rest.seedUnits = key.halves[2 * key.at + UNITS];
   const adaptive = key.rest?.holds?.adaptive;
   if (adaptive !== undefined && to.adaptive !== undefined) fitRule(to.adaptive, adaptive);
 }
@@ -51,11 +54,11 @@ function knownStarts(key: Key, rule: Rule, pending: LoggedStart[], atUs: number)
   if (key.rest?.logs !== undefined || startUs === Number.NEGATIVE_INFINITY) return loggedStarts(key.rest?.logs, atUs);
   const { words, at } = key;
   const counted = placesOf(key).filter(({ pendingUnits }) => pendingUnits === 0);
-  const known: LoggedStart[] = counted.map(({ startedUs }) => ({ atUs: startedUs, units: 1 }));
+  const known: LoggedStart[] = counted.map(({ startedUs, units }) => ({ atUs: startedUs, units }));
   const bucket = bucketOf(key, rule);
   const owed = bucket === undefined ? 0 : owedAt(bucket.rateCount, words[at + OWED], words[at + SEEN_US], startUs);
   const debt = bucket === undefined ? 0 : Math.ceil(owed / bucket.ratePerUs);
-  const placed = pending.reduce((sum, { units }) => sum + units, known.length);
+  const placed = [...known, ...pending].reduce((sum, { units }) => sum + units, 0);
   const isPlaced = [...known, ...pending].some((start) => start.atUs === startUs);
   const units = Math.max(isPlaced ? 0 : 1, debt - placed, looseCount(key, rule, atUs));
   if (units > 0) known.push({ atUs: startUs, units });

@@ -52,7 +52,7 @@ export function take(key: Key, rule: Rule, cost: Cost, atUs: number): Taken {
   const previousUs = words[at + LAST_US];
   const period = count(key, rule, cost, atUs, atUs);
   let place: Place | undefined;
-  if (isFollowed(rule)) place = placesTake(key, atUs, rule.fromAnswer ? cost.window : 0);
+  if (isFollowed(rule)) place = placesTake(key, rule, atUs, cost.window);
   else halves[2 * at + FLIGHT] += 1;
   return { startedUs: atUs, previousUs, unitsAfter: halves[2 * at + UNITS], cost, place, period };
 }
@@ -104,7 +104,10 @@ export function giveBack(key: Key, rule: Rule, taken: Taken, unused: Cost, nowUs
   if (laterUnits < Number.POSITIVE_INFINITY) {
     if (isWhole) takeOut(key, taken, laterUnits);
     const isLogged = taken.place === undefined || taken.place.pendingUnits === 0;
-    if (isLogged && unused.window !== 0) windowGiveBack(key, taken.startedUs, unused.window);
+    const { seedUnits = taken.unitsAfter - 1 } = key.rest ?? {};
+    const isSeed = taken.place === undefined && ((seedUnits - taken.unitsAfter) | 0) >= 0;
+    const units = isSeed ? Math.min(unused.window, Number(isWhole)) : unused.window;
+    if (isLogged && units !== 0) windowGiveBack(key, taken.startedUs, units);
   }
   const isForgotten = laterUnits === Number.POSITIVE_INFINITY && key.rest?.cut?.isWhole === true;
   if (taken.period >= 0 && !isForgotten) quotaGiveBack(key, taken.period, unused.quota);

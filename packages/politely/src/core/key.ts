@@ -69,6 +69,8 @@ export class Rest {
   logs: Log[] | undefined = undefined;
   /** Starts in flight, where a limit must know each of them. */
   places: Places | undefined = undefined;
+  /** `UNITS` when windows were new, and starts in flight counted as a unit each, since nothing was known but their number. */
+  seedUnits: number | undefined = undefined;
   /** The newest answer, from which gaps run with `countFrom: "answer"`. */
   answeredUs = Number.NEGATIVE_INFINITY;
   /** What was spent of a quota in the period that begins at `period`, in milliseconds of the wall clock. */
@@ -132,6 +134,8 @@ export interface Slowdown {
 /** A start in flight that holds a place. */
 export interface Place {
   readonly startedUs: number;
+  /** What it costs in windows, whether the key has any or not. */
+  readonly units: number;
   /** Units that enter the windows at the answer; 0 once they are in. */
   pendingUnits: number;
   /** It was held for longer than `maxHold`, and is free again. */

@@ -74,6 +74,25 @@ describe("a kind of limit that is new to a key", () => {
     expect(limiter.check().waitMs).toBe(50_000);
   });
 
+  it("counts what those in flight cost, so that one that is returned takes no other with it", () => {
+    const { limiter } = keyRig({ concurrency: 5 });
+    const heavy = granted(limiter.tryAcquire({ cost: 2 }));
+    granted(limiter.tryAcquire());
+    limiter.configure({ window: "3/min" });
+    expect(startsAtOnce(limiter)).toBe(0);
+    heavy.release("unused");
+    expect(startsAtOnce(limiter)).toBe(2);
+  });
+
+  it("counts requests where it does not know what they cost, and takes no other out with one that is returned", () => {
+    const { limiter } = keyRig({ minDelay: 0 });
+    granted(limiter.tryAcquire());
+    const heavy = granted(limiter.tryAcquire({ cost: 2 }));
+    limiter.configure({ window: "3/min" });
+    heavy.release("unused");
+    expect(startsAtOnce(limiter)).toBe(2);
+  });
+
   it("counts those in flight that no limit has followed, at the last start", async () => {
     const { clock, limiter } = keyRig({ minDelay: 1 });
     for (let start = 0; start < 3; start++) {

@@ -35,13 +35,22 @@ export function placesOf({ rest }: Key): Place[] {
   return all;
 }
 
-/** Takes a place. `pendingUnits` enter the windows at the answer. */
-export function placesTake(key: Key, startedUs: number, pendingUnits: number): Place {
+/** Takes a place. Where things count from the answer, its units enter the windows then. */
+export function placesTake(key: Key, rule: Rule, startedUs: number, units: number): Place {
+  const pendingUnits = rule.fromAnswer ? units : 0;
   const rest = key.needRest();
   rest.places ??= { count: 0, pendingUnits: 0, first: undefined, last: undefined };
   const { places } = rest;
   const previous = places.last;
-  const place: Place = { startedUs, pendingUnits, isLapsed: false, permit: undefined, previous, next: undefined };
+  const place: Place = {
+    startedUs,
+    units,
+    pendingUnits,
+    isLapsed: false,
+    permit: undefined,
+    previous,
+    next: undefined,
+  };
   if (previous === undefined) places.first = place;
   else previous.next = place;
   places.last = place;
