@@ -53,6 +53,9 @@ export class Engine {
   isClosed = false;
   /** The short way is open. */
   #isPlain = false;
+  /** The last host that took the short way. */
+  #hotKey = "";
+  #hotSlot = -1;
   /** The last need of a single key, and the target it was of. */
   #hotNeed: Need | undefined = undefined;
   #hotTarget = "";
@@ -80,6 +83,7 @@ export class Engine {
   /** Works out again which short cuts are open, after a change of policy, listeners or state of the whole. */
   refresh(): void {
     const { policy } = this.keys;
+    this.#hotKey = "";
     this.#hotNeed = undefined;
     const isFree =
       !this.isClosed && this.events.emit === undefined && this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
@@ -92,8 +96,10 @@ export class Engine {
    */
   startPlain(target: Target, isPatient: boolean): HeldPermit | undefined | null {
     if (!this.#isPlain || typeof target !== "string") return null;
-    const slot = this.keys.rows.get(target);
+    const slot = target === this.#hotKey ? this.#hotSlot : this.keys.rows.get(target);
     if (slot === undefined) return null;
+    this.#hotKey = target;
+    this.#hotSlot = slot;
     const nowUs = this.nowUs();
     const { words, halves } = this.slab.chunkOf(slot);
     const word = this.slab.wordOf(slot);
@@ -182,6 +188,7 @@ export class Engine {
 
   /** The row of a host was given back. */
   dropped(key: string, wasFolded: boolean): void {
+    if (this.#hotKey === key) this.#hotKey = "";
     if (this.#hotNeed?.key === key) this.#hotNeed = undefined;
     if (wasFolded) this.events.emit?.({ type: "evict", key, atMs: this.#lastUs / 1000 });
   }

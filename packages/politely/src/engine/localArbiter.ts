@@ -116,7 +116,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     }
     books.granted(slots[0], startedUs, 0);
     events.emit?.({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true });
-    this.#hear({ ...answer, startedUs, nowUs }, parts, key, heldAt, undefined);
+    this.#hear(answer, parts, { key, startedUs, nowUs, heldAt, permit: undefined });
     this.#touch(parts);
   }
 
@@ -128,7 +128,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const { parts, key, startedUs } = permit;
     const heldAt = this.#partOfScope(parts, key, answer.scope);
     if (isReported(this.#reported.get(permit), answer, outcome)) return;
-    this.#hear({ ...answer, startedUs, nowUs: this.engine.nowUs() }, parts, key, heldAt, permit);
+    this.#hear(answer, parts, { key, startedUs, nowUs: this.engine.nowUs(), heldAt, permit });
     this.#reported.set(permit, reportedOf(answer, outcome));
     this.#touch(parts);
   }
@@ -140,8 +140,8 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const answer = this.engine.options.readOutcome(outcome);
     const { parts, key, startedUs, startedAtMs } = permit;
     if (options !== undefined) checkNames(options, ["cost"], "options");
-    const scopeNames = parts.map(({ scopeName }) => scopeName);
-    const costs = options?.cost === undefined ? undefined : readCost(scopeNames, options.cost, 0);
+    const input = options?.cost;
+    const costs = input === undefined ? undefined : readCost(parts.map(nameOf), input, 0);
     const heldAt = this.#partOfScope(parts, key, answer.scope);
     permit.mark = ~permit.mark;
     const nowUs = this.engine.nowUs();
@@ -153,7 +153,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
       if (index === 0) books.flying -= 1;
     });
     if (!isReported(this.#reported.get(permit), answer, outcome)) {
-      this.#hear({ ...answer, startedUs, nowUs }, parts, key, heldAt, permit);
+      this.#hear(answer, parts, { key, startedUs, nowUs, heldAt, permit });
     }
     events.emit?.({ type: "release", key, atMs: nowUs / 1000, startedAtMs, outcome: answer.kind });
     this.#touch(parts);
@@ -205,12 +205,13 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     end(key, rule, place, nowUs, spent?.window);
   }
 
-  /** Tells the keys of a start what was answered. `permit` is undefined for one that was recorded. */
-  #hear(answer: Told, parts: readonly Part[], key: string, heldAt: number, permit: HeldPermit | undefined): void {
+  /** Tells the keys of a start what was answered. */
+  #hear(answer: Answer, parts: readonly Part[], about: Start): void {
     const { books, keys, slab } = this.engine;
-    const { kind, nowUs } = answer;
+    const { startedUs, nowUs, heldAt, permit } = about;
+    const { kind } = answer;
     const isThrottled = kind === "rate_limited" && (permit && this.#reported.get(permit))?.kind !== kind;
-    const isOwn = answer.startedUs > keys.lostUntilUs;
+    const isOwn = startedUs > keys.lostUntilUs;
     parts.forEach(({ slot: startedAt, rowName, scopeName, taken }, index) => {
       const isHeld = index === heldAt;
       // A permit that lapsed may have lost its row: the key is found again by name, and made where it has to be held.
@@ -220,20 +221,24 @@ export class LocalArbiter implements Arbiter, PermitOwner {
       if (index === 0 && isThrottled) books.count(slot, "throttled");
       // Nothing is known of what was started before a reset.
       const later = isOwn && taken !== undefined ? unitsSince(slab.key(slot), taken) : 0;
-      const laterUnits = later < Number.POSITIVE_INFINITY ? later : 0;
-      this.#learn(answer, { slot, key, scopeName, isHeld, permit, laterUnits });
+      this.#learn(answer, about, slot, scopeName, isHeld, later < Number.POSITIVE_INFINITY ? later : 0);
     });
   }
 
-  /** Learns from an answer at one key. To the keys it does not speak of it says at most that it was a success, or that their probe is back. */
-  #learn(answer: Told, { slot, key, scopeName, isHeld, permit, laterUnits }: AnswerAt): void {
+  /**
+   * Learns from an answer at one key, where `laterUnits` were started after that request. To the keys it does not speak of (`isHeld` is false) it says at most that it
+   * was a success, or that their probe is back.
+   */
+  #learn(said: Answer, about: Start, slot: number, scopeName: string, isHeld: boolean, laterUnits: number): void {
     const { events, keys, options, queue, slab } = this.engine;
-    const { kind, budget, scope, because, startedUs, nowUs } = answer;
+    const { kind, budget, scope, because } = said;
     const rule = keys.ruleOf(slot);
     const isBad = isHeld && isBadAnswer(kind) && rule.enabled;
     const saysLeft = isHeld && budget !== undefined;
     const isLesson = rule.adaptive !== undefined && kind !== "neutral" && kind !== "unused";
     if (!isBad && !saysLeft && !isLesson && slab.key(slot).rest?.holds?.incident === undefined) return;
+    const { key, startedUs, nowUs, permit } = about;
+    const answer: Heard = { ...said, startedUs, nowUs };
     const holds = needHolds(slab.key(slot));
     const { headers, incident } = holds;
     if (saysLeft) holds.headers = headroomAfter(headers, budget, answer, laterUnits);
@@ -305,24 +310,25 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     if (index >= 0) return index;
     // A host that is exempt takes nothing of its scopes, so there is nothing to hold.
     if (parts.length === 1 && this.engine.keys.policy.hostRule(key).exempt) return 0;
-    const names = parts.map(({ scopeName }) => scopeName).join(", ");
+    const names = parts.map(nameOf).join(", ");
     throw new TypeError(`outcome.scope is "${scope}", but the request took only ${names}.`);
   }
 }
 
-/** An answer, when its request started, and when it came. */
-type Told = Answer & Heard;
-
-/** One of the keys of a request that was answered. */
-interface AnswerAt {
-  readonly slot: number;
+/** A start that was answered. */
+interface Start {
   readonly key: string;
-  readonly scopeName: string;
-  /** The answer speaks of this key. */
-  readonly isHeld: boolean;
+  readonly startedUs: number;
+  /** When the answer came. */
+  readonly nowUs: number;
+  /** The number of the key that the answer speaks of. */
+  readonly heldAt: number;
+  /** Undefined for a start that was recorded. */
   readonly permit: HeldPermit | undefined;
-  /** Units started at this key after that request. */
-  readonly laterUnits: number;
+}
+
+function nameOf({ scopeName }: Part): string {
+  return scopeName;
 }
 
 function readStarted(startedAtMs: number | undefined, nowUs: number): number {

@@ -96,6 +96,7 @@ export function reportedOf({ kind, scope }: Answer, outcome: Outcome | undefined
 
 /** Whether an answer is the one reported before: of the same kind, and with nothing in it that was not in that one. */
 export function isReported(before: Reported | undefined, answer: Answer, outcome: Outcome | undefined): boolean {
-  const { kind, scope, detail } = reportedOf(answer, outcome);
-  return before?.kind === kind && before.scope === scope && (detail === undefined || detail === before.detail);
+  if (before?.kind !== answer.kind || before.scope !== answer.scope) return false;
+  const { detail } = reportedOf(answer, outcome);
+  return detail === undefined || detail === before.detail;
 }
