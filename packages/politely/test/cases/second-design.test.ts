@@ -64,6 +64,14 @@ describe("a kind of limit that is new to a key", () => {
     expect(startsAtOnce(limiter)).toBe(2);
   });
 
+  it("counts the last start, also where it has left all windows there were: from a short to a long one", async () => {
+    const { clock, limiter } = keyRig({ window: "1/100ms" });
+    granted(limiter.tryAcquire()).release();
+    await clock.advance(1_000);
+    for (const window of ["1/100ms", "1/100ms", "1/5s"] as const) limiter.configure({ window });
+    expect(limiter.check().waitMs).toBe(4_000);
+  });
+
   it("counts those in flight, each from its start: from places to a window", async () => {
     const { clock, limiter } = keyRig({ concurrency: 5 });
     granted(limiter.tryAcquire());

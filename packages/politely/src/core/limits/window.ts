@@ -199,9 +199,10 @@ function addUnits({ sums }: Log, from: number, units: number): void {
   for (let index = from; index < sums.length; index++) sums[index] += units;
 }
 
-/** Forgets starts that no window sees any more: those older than the longest one, and all but the last 4,096, each of which is a unit at least. */
+/** Forgets starts that no window sees any more, but for the newest: those older than the longest one, and all but the last 4,096, each of which is a unit at least. */
 function tidy(log: Log, nowUs: number): void {
-  const gone = Math.max(firstAfter(log.atUs, nowUs - log.spanUs), log.atUs.length - EXACT_MOST);
+  const { length } = log.atUs;
+  const gone = Math.min(length - 1, Math.max(firstAfter(log.atUs, nowUs - log.spanUs), length - EXACT_MOST));
   if (gone > 0) {
     const before = unitsBefore(log, gone);
     log.atUs.splice(0, gone);
