@@ -28,6 +28,7 @@ const NO_COUNTS = {
 
 /** The counts of one host, or of many added up. */
 export type Counts = typeof NO_COUNTS;
+const NAMES = Object.keys(NO_COUNTS) as (keyof Counts)[];
 
 /**
  * Counts what happened, per row while statistics are kept there, else in the folded counts. Never decides anything.
@@ -38,6 +39,8 @@ export class Books {
   /** Hosts no longer kept, added up. */
   folded: Counts = { ...NO_COUNTS };
   foldedHosts = 0;
+  /** All hosts together, those with a row included, where rows have counts. */
+  all: Counts = { ...NO_COUNTS };
   /** The starts in flight of all hosts together. */
   flying = 0;
 
@@ -59,17 +62,23 @@ export class Books {
     words[at + GRANTED] += 1;
     if (waitedUs !== 0) words[at + WAITED_US] += waitedUs;
     if (isDelayed) halves[2 * at + HALVES.delayed] += 1;
+    const { all } = this;
+    all.granted += 1;
+    if (waitedUs !== 0) all.waitedUs += waitedUs;
+    if (isDelayed) all.delayed += 1;
   }
 
   /** Counts one more at a row; a host without one is counted with those folded together. */
   count(slot: number | undefined, what: keyof typeof HALVES): void {
     const at = slot === undefined ? -1 : this.#at(slot);
+    this.all[what] += 1;
     if (slot === undefined || at < 0) this.folded[what] += 1;
     else this.slab.chunkOf(slot).halves[2 * at + HALVES[what]] += 1;
   }
 
   lapsed(slot: number, times: number): void {
     this.flying -= times;
+    this.all.lapsed += times;
     if (this.slab.statsAt < 0) this.folded.lapsed += times;
     else {
       const rest = this.slab.key(slot).needRest();
@@ -109,10 +118,14 @@ export class Books {
     return counts.every((count) => count === 0) && this.slab.rests.get(slot)?.kept === undefined;
   }
 
-  /** Sets a row's counts to what a host with `open` permits in flight must have. */
-  clear(slot: number, open: number, nowUs: number): void {
+  /** Sets a row's counts to what a host with `open` permits in flight must have; `isAlone`: those of no other row. */
+  clear(slot: number, open: number, nowUs: number, isAlone: boolean): void {
     const at = this.#at(slot);
     if (at < 0) return;
+    if (isAlone) {
+      addTo(this.all, this.read(slot), -1);
+      addTo(this.all, { ...NO_COUNTS, granted: open, carried: open });
+    }
     this.slab.key(slot).needRest().kept = { lapsed: 0, carried: open };
     const { words, halves } = this.slab.chunkOf(slot);
     halves[2 * at + HALVES.delayed] = 0;
@@ -121,8 +134,9 @@ export class Books {
     words[at + FIRST_US] = open === 0 ? 0 : nowUs;
   }
 
-  /** Begins the folded counts anew, with `open` permits in flight that are counted there. */
+  /** Begins the counts of all hosts anew, with `open` permits in flight that are counted in the folded ones. Rows follow one by one. */
   clearFolded(open: number): void {
+    this.all = { ...NO_COUNTS, granted: this.flying, carried: this.flying };
     this.folded = { ...NO_COUNTS, granted: open, carried: open };
     this.foldedHosts = 0;
   }
@@ -133,7 +147,7 @@ export class Books {
   }
 }
 
-/** Adds counts to others. What is the first start of several is not known. */
-export function addTo(sum: Counts, counts: Counts): void {
-  for (const name of Object.keys(NO_COUNTS) as (keyof Counts)[]) if (name !== "firstUs") sum[name] += counts[name];
+/** Adds counts to others, or with -1 takes them away. What is the first start of several is not known. */
+export function addTo(sum: Counts, counts: Counts, sign: 1 | -1 = 1): void {
+  for (const name of NAMES) if (name !== "firstUs") sum[name] += sign * counts[name];
 }

@@ -22,11 +22,13 @@ const SWEEP_EVERY_MASK = 1023;
 const SWEEP_COUNT = 32;
 /** Rows looked at for each new key, so that a crawl of ever new hosts forgets as fast as it meets them. */
 const SWEEP_PER_KEY = 4;
-/** Up to so many rows are looked at in one go: some 20 ms. */
-const SWEEP_MOST = 65_536;
+/** Up to so many rows are looked at in one go, so that no call works for longer than 50 ms. */
+const SWEEP_MOST = 4_096;
+/** A table up to this size is looked at as a whole where somebody asks for all of it. */
+const SWEEP_WHOLE = 65_536;
 /** In a full table so many are looked at for each newcomer before the first is known to be free: a permit may have come back. */
 const SWEEP_FULL = 64;
-/** A change of policy brings this part of all rows up to date; the others follow with the next ones, or when they are used. */
+/** A change of policy brings this part of all rows up to date, as far as one go allows; the others follow with the next ones, or when they are used. */
 const PASS_PARTS = 8;
 /** A `Map` has room for 2^24 keys, those that went included until half of it is free. */
 const HOSTS_MOST = 8_388_608;
@@ -77,7 +79,6 @@ export class Keys {
   #oldest = this.#idle.entries();
   #cursor = this.rows.entries();
   #grants = 0;
-  #clearedUs = Number.NEGATIVE_INFINITY;
   /** No key owes nothing before this instant, as far as is known. */
   #firstFreeUs = Number.NEGATIVE_INFINITY;
 
@@ -226,7 +227,6 @@ export class Keys {
 
   /** Puts another policy in force, or resets every key. Rows follow when they are used, or one after the other. */
   begin(policy: CompiledPolicy, forget: ResetWhat | undefined, nowUs: number): void {
-    if (forget !== undefined && forget !== "pacing") this.#clearedUs = nowUs;
     const before = this.era;
     this.era = { policy, fromUs: nowUs, forget, next: undefined };
     before.next = this.era;
@@ -238,7 +238,7 @@ export class Keys {
       this.#freeNumbers.push(number);
     }
     this.#numbers = new Map();
-    this.sweep(nowUs, Math.ceil(this.rows.size / PASS_PARTS) + PASS_PARTS);
+    this.sweep(nowUs, Math.min(SWEEP_MOST, Math.ceil(this.rows.size / PASS_PARTS) + PASS_PARTS));
   }
 
   /** Reads a row under the policy in force, if it was not yet: under each policy since, from the instant on at which that began. */
@@ -251,7 +251,7 @@ export class Keys {
       const next = ruleIn(era.policy, rowName) ?? rule;
       adopt(this.slab.key(slot), rule, next, era.fromUs);
       rule = next;
-      if (era.forget !== undefined) this.forgetRow(slot, rule, era.forget, era.fromUs);
+      if (era.forget !== undefined) this.forgetRow(slot, rule, era.forget, era.fromUs, false);
     }
     this.#leaveRule(slot);
     this.#setRule(slot, rowName, rule);
@@ -259,18 +259,13 @@ export class Keys {
       this.#rouse(rowName, slot);
   }
 
-  /** Whether the counts of a row are from before the last `reset` of all statistics. */
-  isUncleared(slot: number): boolean {
-    return this.#profileOf(slot).era.fromUs < this.#clearedUs;
-  }
-
-  /** Forgets what `reset` says of one row. */
-  forgetRow(slot: number, rule: Rule, what: ResetWhat, nowUs: number): void {
+  /** Forgets what `reset` says of one row; `isAlone`: of no other. */
+  forgetRow(slot: number, rule: Rule, what: ResetWhat, nowUs: number, isAlone: boolean): void {
     this.loseLoose(slot, nowUs);
     const key = this.slab.key(slot);
     if (what !== "stats") forgetPacing(key, nowUs, what === "all");
     if (what !== "pacing" && !this.slab.hasFlag(slot, IS_OTHER) && !this.books.isBlank(slot))
-      this.books.clear(slot, inFlight(key, rule, nowUs), nowUs);
+      this.books.clear(slot, inFlight(key, rule, nowUs), nowUs, isAlone);
   }
 
   /** A start was granted: now and then some more rows are looked at. */
@@ -287,9 +282,9 @@ export class Keys {
     }
   }
 
-  /** Looks at rows in the order in which they became free, up to 65,536 of them, so that what is kept is what was promised. */
+  /** Looks at rows in the order in which they became free, so that what is kept is what was promised; in a large table at some more. */
   sweepAll(nowUs: number): void {
-    if (this.rows.size > SWEEP_MOST) {
+    if (this.rows.size > SWEEP_WHOLE) {
       this.sweep(nowUs, SWEEP_MOST);
       return;
     }
@@ -379,8 +374,8 @@ export class Keys {
 
 /** The rule of a row in a policy; undefined where that has none. */
 function ruleIn(policy: CompiledPolicy, rowName: string): Rule | undefined {
-  const [host, kind, first, second] = rowName.split("\n");
-  if (host !== "") return policy.hostRule(rowName).rule;
+  if (!rowName.startsWith("\n")) return policy.hostRule(rowName).rule;
+  const [, kind, first, second] = rowName.split("\n");
   if (kind === "global") return policy.global;
   return kind === "intent" ? policy.hostRule(first).intents.get(second) : policy.scopeRule(first);
 }

@@ -24,7 +24,7 @@ import type { Waiter } from "./lanes.js";
 import { checkNames, checkOptions, checkPaused, costOf } from "./options.js";
 import { type Outlook, outlookOf } from "./outlook.js";
 import { NO_OPTIONS } from "./queue.js";
-import { allStats, eachStats, hostStats } from "./stats.js";
+import { allStats, eachStats, hasCounts, hostStats } from "./stats.js";
 
 /** When to look again where only those ahead stand in the way. */
 const BEHIND_OTHERS_MS = 100;
@@ -90,6 +90,9 @@ export class LocalLimiter implements Limiter {
   readonly #engine: Engine;
   /** HTTP, which is made around the limiter. Undefined until it is. */
   follower: Follower | undefined = undefined;
+
+  /** The rows that were paused, some of which may be free or others by now. */
+  readonly #paused = new Set<number>();
 
   constructor(readonly parts: LimiterParts) {
     this.#engine = new Engine(parts);
@@ -264,7 +267,7 @@ export class LocalLimiter implements Limiter {
   stats(target: Target): Stats | undefined;
   stats(): Stats[];
   stats(target?: Target): Stats | Stats[] | undefined {
-    const { events, keys, slab } = this.#engine;
+    const { events, keys } = this.#engine;
     const nowUs = this.#engine.nowUs();
     try {
       if (target === undefined) return allStats(this.#engine, nowUs);
@@ -272,7 +275,7 @@ export class LocalLimiter implements Limiter {
       const slot = keys.rows.get(key);
       if (slot === undefined || this.parts.keepStats === 0) return undefined;
       const stats = hostStats(this.#engine, key, slot, nowUs);
-      return stats.asked === 0 && slab.rests.get(slot)?.kept === undefined ? undefined : stats;
+      return hasCounts(this.#engine, slot, stats) ? stats : undefined;
     } finally {
       events.flush();
     }
@@ -323,7 +326,10 @@ export class LocalLimiter implements Limiter {
       tell("*");
       queue.pausedUntilUs = untilUs ?? Number.NEGATIVE_INFINITY;
       this.#engine.refresh();
-      if (untilUs === undefined) slots = [...slab.rests.keys()];
+      if (untilUs === undefined) {
+        slots = [...this.#paused];
+        this.#paused.clear();
+      }
     } else {
       const need = this.#engine.need(target, nowUs);
       const named = namedParts(need);
@@ -333,6 +339,7 @@ export class LocalLimiter implements Limiter {
     for (const slot of slots) {
       if (untilUs === undefined && slab.key(slot).rest?.holds?.pausedUntilUs === undefined) continue;
       needHolds(slab.key(slot)).pausedUntilUs = untilUs;
+      if (untilUs !== undefined) this.#paused.add(slot);
       queue.touch(slot);
     }
     if (untilUs !== undefined) {
@@ -402,7 +409,7 @@ export class LocalLimiter implements Limiter {
       slots.forEach((slot, index) => {
         // What is over everything is not the target's own.
         if (scopeNames[index] === "global") return;
-        keys.forgetRow(slot, keys.ruleOf(slot), what, nowUs);
+        keys.forgetRow(slot, keys.ruleOf(slot), what, nowUs, true);
         queue.touch(slot);
       });
     }

@@ -74,29 +74,34 @@ function windowStats(key: Key, rule: Rule, nowUs: number): WindowStats[] {
   });
 }
 
-/** Up to 10,000 hosts in order of first use, then all others added up. A million hosts take some 30 ms. */
+/** Up to 10,000 hosts in order of first use, then all others added up: what remains of all hosts together without those listed. */
 export function allStats(engine: Engine, nowUs: number): Stats[] {
   const { books, keys, queue, slab } = engine;
   keys.sweepAll(nowUs);
   const rows: Stats[] = [];
-  const counts = { ...books.folded };
-  let foldedHosts = books.foldedHosts;
+  const isLong = slab.statsAt >= 0 && keys.hostCount > LISTED_MOST;
+  const counts = { ...(isLong ? books.all : books.folded) };
+  let unseen = isLong ? keys.hostCount : 0;
   let inFlight = books.flying;
   let { waiting } = queue;
   for (const [host, slot] of slab.statsAt < 0 ? [] : keys.hosts()) {
-    if (rows.length === LISTED_MOST) {
-      if (keys.isUncleared(slot)) keys.bring(slot, host, nowUs);
-      addTo(counts, books.read(slot));
-      foldedHosts += 1;
-      continue;
-    }
+    if (rows.length === LISTED_MOST) break;
     const stats = hostStats(engine, host, slot, nowUs);
-    if (stats.asked === 0 && slab.rests.get(slot)?.kept === undefined) continue;
+    if (isLong) {
+      addTo(counts, books.read(slot), -1);
+      unseen -= 1;
+    }
+    if (!hasCounts(engine, slot, stats)) continue;
     rows.push(stats);
     inFlight -= stats.inFlight;
     waiting -= stats.waiting;
   }
-  return [...rows, ...foldedStats(counts, inFlight, waiting, foldedHosts)];
+  return [...rows, ...foldedStats(counts, inFlight, waiting, books.foldedHosts + unseen)];
+}
+
+/** Whether a host was asked for, ever or before its statistics began anew. */
+export function hasCounts({ slab }: Engine, slot: number, { asked }: Stats): boolean {
+  return asked > 0 || slab.rests.get(slot)?.kept !== undefined;
 }
 
 /**
@@ -114,7 +119,7 @@ export function* eachStats(engine: Engine): Generator<Stats, void, undefined> {
     const stats = keys.rows.get(host) === slot ? hostStats(engine, host, slot, nowUs) : undefined;
     // Who reads has to hear that a host was folded away before the next row.
     events.flush();
-    if (stats !== undefined && stats.asked > 0) yield stats;
+    if (stats !== undefined && hasCounts(engine, slot, stats)) yield stats;
   }
   yield* foldedStats({ ...books.folded }, hasRows ? 0 : books.flying, hasRows ? 0 : queue.waiting, books.foldedHosts);
 }

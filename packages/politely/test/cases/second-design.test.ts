@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type Limits, limit, type Messages, type Permit, type PolicyInput, type Rate } from "../../src/index.js";
+import {
+  type Limits,
+  limit,
+  type Messages,
+  type Permit,
+  type PolicyInput,
+  type Rate,
+  type Stats,
+} from "../../src/index.js";
 import { granted, keyRig, many, rig, track } from "../verbs/support.js";
 
 // What independent tests of the first design found, each in words, as the second design mends it.
@@ -274,6 +282,72 @@ describe("statistics that begin anew", () => {
     for (const name of ["a.example", "b.example"]) granted(limiter.tryAcquire(name)).release();
     limiter.reset(undefined, "stats");
     expect(["a.example", "b.example"].map((name) => limiter.stats(name)?.totalRequests)).toEqual([0, 0]);
+  });
+});
+
+describe("more hosts than stats() lists", () => {
+  it("are all in its last row, whatever was reset, given back or came to nothing", async () => {
+    const { clock, limiter } = rig(all({ rate: "1/s", concurrency: 2, maxHold: "10s" }), { keepStats: 11_000 });
+    const hosts = many(12_000, (index) => `h${index}.example`);
+    const ask = (every: number): void =>
+      hosts.forEach((name, index) => {
+        const permit = limiter.tryAcquire(name);
+        if (index % every === 0) permit?.release(index % 2 === 0 ? "success" : "rate_limited");
+      });
+    const fields = [
+      "totalRequests",
+      "granted",
+      "refused",
+      "released",
+      "lapsed",
+      "inFlight",
+      "throttledRequests",
+    ] as const;
+    const sums = (rows: Iterable<Stats>): number[] => {
+      const list = [...rows];
+      return fields.map((field) => list.reduce((sum, stats) => sum + stats[field], 0));
+    };
+    const compare = (): void => {
+      const rows = limiter.stats();
+      expect([rows.length, rows.at(-1)?.host]).toEqual([10_001, "*"]);
+      expect(sums(rows)).toEqual(sums(limiter.eachStats()));
+    };
+    ask(3);
+    compare();
+    ask(2);
+    limiter.reset("h11999.example", "stats");
+    limiter.reset("h1.example", "stats");
+    compare();
+    await clock.advance(1_000);
+    limiter.reset(undefined, "stats");
+    expect(sums(limiter.stats())[0]).toBe(0);
+    ask(3);
+    compare();
+    await clock.advance(60_000);
+    compare();
+    ask(1);
+    compare();
+  });
+
+  it("are told by eachStats also where their statistics have just begun anew", () => {
+    const { limiter } = rig(all({}));
+    granted(limiter.tryAcquire(host)).release();
+    limiter.reset(undefined, "stats");
+    expect([...limiter.eachStats()].map((stats) => [stats.host, stats.totalRequests])).toEqual([[host, 0]]);
+    expect(limiter.stats()).toHaveLength(1);
+  });
+
+  it("are resumed one and all", () => {
+    const { limiter } = rig(all({}));
+    for (const name of ["a.example", "b.example"]) limiter.pause(name);
+    limiter.resume("b.example");
+    limiter.pause("c.example");
+    limiter.resume();
+    expect(["a.example", "b.example", "c.example"].map((name) => limiter.check(name).proceed)).toEqual([
+      true,
+      true,
+      true,
+    ]);
   });
 });
 
