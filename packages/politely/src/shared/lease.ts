@@ -62,7 +62,8 @@ export function decideLease(
     return { reply, text: leaseText(before), keepForUs: errorUs + before.ttlUs + MEMORY_US };
   }
   if (act === "release" && before !== undefined) {
-    const over = { ...before, untilUs: nowUs };
+    // Not the time of this one: for those whose clock is behind, it would be held until they come to that.
+    const over = { ...before, untilUs: 0 };
     return { reply: replyOf(undefined, false, nowUs), text: leaseText(over), keepForUs: MEMORY_US };
   }
   const token = isOwn ? before.token : Math.max((before?.token ?? 0) + 1, Math.floor(operation.epochUs));

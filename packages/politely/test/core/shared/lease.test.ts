@@ -73,6 +73,15 @@ describe("a lease", () => {
     expect(lease.send("b", "take")).toMatchObject({ isHeld: true, token: token + 1 });
   });
 
+  it("is over at once also for those whose time is behind that of the holder who gave it back", () => {
+    const lease = new LeasePlace();
+    const { token } = lease.send("a", "take");
+    lease.send("a", "release");
+    lease.nowUs -= second / 10;
+    expect(lease.send("b", "look")).toMatchObject({ isHeld: false, label: "", remainingUs: 0 });
+    expect(lease.send("b", "take")).toMatchObject({ isHeld: true, token: token + 1 });
+  });
+
   it("does not outlast its lifetime when the clock is set back", () => {
     const lease = new LeasePlace();
     lease.send("a", "take");
