@@ -45,6 +45,24 @@ export function runBeside(args) {
 }
 
 /**
+ * Runs a tool that the workspace has installed, with its output passed through, beside whatever else runs. Resolves to whether it succeeded.
+ *
+ * @param {string} name
+ * @param {readonly string[]} args
+ * @returns {Promise<boolean>}
+ */
+export function toolBeside(name, args) {
+  const child = spawn(toolPath(name), args, { cwd: root, stdio: "inherit", shell: process.platform === "win32" });
+  return new Promise((resolve) => {
+    child.once("error", (error) => {
+      console.error(`Could not start ${name}: ${error.message}`);
+      resolve(false);
+    });
+    child.once("close", (code) => resolve(code === 0));
+  });
+}
+
+/**
  * Runs npm: the very one that started this script, where one did.
  *
  * @param {readonly string[]} args
@@ -66,10 +84,15 @@ export function npm(args) {
  * @returns {boolean}
  */
 export function tool(name, args) {
-  const path = join(root, "node_modules", ".bin", process.platform === "win32" ? `${name}.cmd` : name);
+  const path = toolPath(name);
   if (!existsSync(path)) {
     console.error(`${name} is not installed. Run: node scripts/prepare.mjs`);
     return false;
   }
   return run(path, args);
+}
+
+/** @param {string} name */
+function toolPath(name) {
+  return join(root, "node_modules", ".bin", process.platform === "win32" ? `${name}.cmd` : name);
 }

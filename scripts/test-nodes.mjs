@@ -43,8 +43,16 @@ function stepsOf(version) {
   if (isQuick) return [quick];
   return [
     quick,
-    { name: name("everyday tests"), run: () => run(node, [vitest, "run", "--config", "vitest.unit.config.ts"]) },
-    { name: name("tests of HTTP"), run: () => run(node, [vitest, "run", "packages/politely/test/http"]) },
+    {
+      name: name("everyday tests"),
+      after: [quick.name],
+      run: () => run(node, [vitest, "run", "--config", "vitest.unit.config.ts"]),
+    },
+    {
+      name: name("tests of HTTP"),
+      after: [name("everyday tests")],
+      run: () => run(node, [vitest, "run", "packages/politely/test/http"]),
+    },
   ];
 }
 

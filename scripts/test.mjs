@@ -2,45 +2,37 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { root, run, runBeside, tool } from "./run.mjs";
+import { root, runBeside, toolBeside } from "./run.mjs";
 import { runSteps } from "./steps.mjs";
 
 const scratch = mkdtempSync(join(tmpdir(), "politely-test-"));
 const reportPath = join(scratch, "vitest.json");
 
 /** @param {string} name */
-const script = (name, /** @type {string[]} */ ...args) => run(process.execPath, [join(root, "scripts", name), ...args]);
-/** @param {string} name */
-const beside = (name, /** @type {string[]} */ ...args) => runBeside([join(root, "scripts", name), ...args]);
-/** @param {string} project */
-const types = (project) => tool("tsc", ["--noEmit", "-p", project]);
+const script = (name, /** @type {string[]} */ ...args) => runBeside([join(root, "scripts", name), ...args]);
 
+// What waits for a network or for the disk goes beside what works. Tests come last, since some of them judge time; what still waits for the registry
+// then has nothing to do.
+const quick = ["types", "lint", "docs", "readme", "reference", "api", "size"];
 const failed = await runSteps([
   { name: "install", run: () => script("prepare.mjs") },
-  { name: "build", needs: "install", run: () => script("build.mjs") },
-  {
-    name: "types",
-    needs: "build",
-    run: () =>
-      [
-        "packages/politely/test",
-        "packages/politely-cli/test",
-        "packages/politely-cli/page",
-        "bench",
-        "examples",
-        "scripts",
-        ".",
-      ]
-        .map(types)
-        .every(Boolean),
-  },
-  { name: "lint", needs: "install", run: () => script("lint.mjs") },
-  { name: "servers", needs: "install", run: () => script("servers.mjs") },
+  { name: "servers", run: () => script("servers.mjs") },
+  { name: "build", needs: ["install"], run: () => script("build.mjs") },
+  { name: "package", needs: ["build"], run: () => script("check-package.mjs") },
+  { name: "versions of Node", needs: ["build"], run: () => script("test-nodes.mjs", "--quick") },
+  { name: "types", needs: ["build"], run: () => script("check-types.mjs") },
+  { name: "lint", needs: ["install"], after: ["build"], run: () => script("lint.mjs") },
+  { name: "docs", needs: ["build"], run: () => script("check-docs.mjs") },
+  { name: "readme", needs: ["build"], run: () => script("check-readme.mjs") },
+  { name: "reference", needs: ["build"], run: () => script("write-reference.mjs", "--check") },
+  { name: "api", needs: ["build"], run: () => script("api.mjs") },
+  { name: "size", needs: ["build"], run: () => script("check-size.mjs") },
   {
     name: "tests",
-    needs: "servers",
+    needs: ["build", "servers"],
+    after: quick,
     run: () =>
-      tool("vitest", [
+      toolBeside("vitest", [
         "run",
         "--allowOnly=false",
         "--reporter=default",
@@ -48,16 +40,6 @@ const failed = await runSteps([
         `--outputFile.json=${reportPath}`,
       ]),
   },
-  // They wait for npm, for the disk and for one another now and then: side by side they take little more than half the time.
-  [
-    { name: "package", needs: "build", run: () => beside("check-package.mjs") },
-    { name: "docs", needs: "build", run: () => beside("check-docs.mjs") },
-    { name: "readme", needs: "build", run: () => beside("check-readme.mjs") },
-    { name: "versions of Node", needs: "build", run: () => beside("test-nodes.mjs", "--quick") },
-    { name: "reference", needs: "build", run: () => beside("write-reference.mjs", "--check") },
-    { name: "api", needs: "build", run: () => beside("api.mjs") },
-    { name: "size", needs: "build", run: () => beside("check-size.mjs") },
-  ],
 ]);
 
 const { passed, broken } = countTests();
