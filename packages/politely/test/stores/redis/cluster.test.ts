@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { storeSuite } from "../../../src/testing/storeSuite.js";
 import { type RedisCluster, startRedisCluster } from "../../servers/redisCluster.js";
 import { askRedis } from "../../servers/redisProcess.js";
-import { askerOf, CLUSTER_CLIENTS, newName, openTwo, perMinute } from "./open.js";
+import { askerOf, CLUSTER_CLIENTS, newName, perMinute, sharedTwo } from "./open.js";
 
 let cluster: RedisCluster;
 beforeAll(async () => {
@@ -12,8 +12,9 @@ afterAll(() => cluster.stop());
 
 for (const [name, open] of Object.entries(CLUSTER_CLIENTS)) {
   describe(`a store in a Redis Cluster, through ${name}`, () => {
-    for (const { title, run } of storeSuite("Redis Cluster", () => openTwo(() => open(cluster.nodes))))
-      it(`${title}`, run);
+    const [two, close] = sharedTwo(() => open(cluster.nodes));
+    afterAll(close);
+    for (const { title, run } of storeSuite("Redis Cluster", two)) it(`${title}`, run);
 
     it("keeps all keys of a prefix on one node, and finds the node of each prefix, though none has the script", async () => {
       for (const { port } of cluster.nodes) await askRedis(port, "SCRIPT", "FLUSH");

@@ -65,6 +65,22 @@ export async function openTwo(open: () => Promise<Opened>): Promise<OpenStore> {
   };
 }
 
+/**
+ * Two clients of one place for all cases of the suite, which have keys of their own: they take long to find their way. The second function ends them.
+ */
+export function sharedTwo(open: () => Promise<Opened>): readonly [() => Promise<OpenStore>, () => Promise<void>] {
+  let opened: Promise<readonly Opened[]> | undefined;
+  const two = async (): Promise<OpenStore> => {
+    opened ??= Promise.all([open(), open()]);
+    const [first, second] = await opened;
+    return { store: first.store, another: async () => second.store, close: async () => undefined };
+  };
+  const close = async (): Promise<void> => {
+    for (const one of (await opened) ?? []) await one.close();
+  };
+  return [two, close];
+}
+
 let names = 0;
 const run = Math.trunc(Math.random() * 2 ** 40).toString(36);
 

@@ -7,7 +7,7 @@ import { storeSuite } from "../../../src/testing/storeSuite.js";
 import { until } from "../../fleet/until.js";
 import { askRedis } from "../../servers/redisProcess.js";
 import { type RedisSentinel, startRedisSentinel } from "../../servers/redisSentinel.js";
-import { askerOf, newName, type Opened, openTwo, perMinute, quiet } from "./open.js";
+import { askerOf, newName, type Opened, perMinute, quiet, sharedTwo } from "./open.js";
 
 let system: RedisSentinel;
 beforeAll(async () => {
@@ -59,7 +59,10 @@ describe("a store behind a Redis Sentinel", () => {
 
   // After the test above: the master is another one now.
   for (const [name, open] of Object.entries(CLIENTS)) {
-    for (const { title, run } of storeSuite(`Redis after a failover, through ${name},`, () => openTwo(open)))
-      it(`${title}`, run);
+    describe(`through ${name}`, () => {
+      const [two, close] = sharedTwo(open);
+      afterAll(close);
+      for (const { title, run } of storeSuite(`Redis after a failover, through ${name},`, two)) it(`${title}`, run);
+    });
   }
 });
