@@ -74,8 +74,10 @@ async function startElsewhere() {
   );
   const main = [
     'import { guardedProcess } from "./guardedProcess.mjs";',
-    'const { pid } = guardedProcess(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });',
-    "console.log(pid);",
+    `const code = 'setInterval(() => {}, 1000); console.log("here")';`,
+    'const { pid, child } = guardedProcess(process.execPath, ["-e", code], { stdio: ["ignore", "pipe", "ignore"] });',
+    // Once it has begun, setpriv has done its part: what is stopped before that is guarded by nobody yet.
+    'child.stdout.once("data", () => console.log(pid));',
     "setInterval(() => {}, 1_000);",
   ];
   await writeFile(join(folder, "main.mjs"), main.join("\n"));
