@@ -3,10 +3,10 @@ import { joinFleet } from "../../fleet/member.mjs";
 import { openStore } from "../../fleet/openStore.mjs";
 
 const member = joinFleet();
-const { kind, address, name, ttl, wait = 0, leaves = false, isCrowded = false } = member.input;
+const { kind, address, name, ttl, wait = 0, leaves = false } = member.input;
 const [{ exclusive }, { store, close }] = await Promise.all([
   member.library("lease.js"),
-  openStore(kind, member.library, address, isCrowded),
+  openStore(kind, member.library, address),
 ]);
 await member.ready();
 const answer = await exclusive(store, name, { ttl, wait, label: member.id }).catch((error) => error);

@@ -52,8 +52,8 @@ const place = openPlaces(places);
 // All that wait go side by side.
 vi.setConfig({ maxConcurrency: 20 });
 
-describe.each(Object.keys(places))("leases of processes over %s", (name) => {
-  crowdProof(() => place(name));
+describe("leases of a crowd of processes", () => {
+  crowdProof(Object.keys(places), place);
 });
 
 describe.concurrent.each(Object.keys(places))("a lease of processes over %s", (name) => {
