@@ -22,7 +22,9 @@ export default defineConfig({
       // Real sockets.
       "packages/politely/test/testing/virtualOriginListen.test.ts",
       // Real connections; hours of starts and outages in virtual time.
-      "packages/politely/test/shared/{refusedRedis,forgiven,outageTold,outageMemory,batch}.test.ts",
+      "packages/politely/test/shared/{refusedRedis,forgiven,outageTold,outageMemory,outageParts,batch,lostReplies,turns}.test.ts",
+      // Thousands of hosts in every exporter.
+      "packages/politely/test/observe/exporters/cardinality.test.ts",
       // Asks promtool.
       "packages/politely/test/observe/exporters/promtool.test.ts",
       // Real timers, millions of rows, a hundred thousand waiters.
