@@ -14,7 +14,7 @@ const isQuick = process.argv.includes("--quick");
 const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
 
 const scratch = mkdtempSync(join(tmpdir(), "politely-nodes-"));
-const failed = isPrepared() ? await runSteps(versions.flatMap(stepsOf)) : ["pack"];
+const failed = isPrepared() ? await runSteps(oneByOne(versions.flatMap(stepsOf))) : ["pack"];
 rmSync(scratch, { recursive: true, force: true });
 if (failed.length > 0) console.error(`\nNot fine: ${failed.join(", ")}.`);
 process.exit(failed.length === 0 ? 0 : 1);
@@ -43,17 +43,22 @@ function stepsOf(version) {
   if (isQuick) return [quick];
   return [
     quick,
-    {
-      name: name("everyday tests"),
-      after: [quick.name],
-      run: () => run(node, [vitest, "run", "--config", "vitest.unit.config.ts"]),
-    },
-    {
-      name: name("tests of HTTP"),
-      after: [name("everyday tests")],
-      run: () => run(node, [vitest, "run", "packages/politely/test/http"]),
-    },
+    { name: name("everyday tests"), run: () => run(node, [vitest, "run", "--config", "vitest.unit.config.ts"]) },
+    { name: name("tests of HTTP"), run: () => run(node, [vitest, "run", "packages/politely/test/http"]) },
   ];
+}
+
+/**
+ * Each after the one before it.
+ *
+ * @param {readonly import("./steps.mjs").Step[]} steps
+ * @returns {import("./steps.mjs").Step[]}
+ */
+function oneByOne(steps) {
+  return steps.map((step, index) => ({
+    ...step,
+    after: steps.slice(Math.max(0, index - 1), index).map(({ name }) => name),
+  }));
 }
 
 /**

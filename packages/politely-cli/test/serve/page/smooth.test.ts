@@ -18,7 +18,7 @@ it("draws only what is in sight of 5,000 hosts, while 2,000 rows a second change
   await scroll(page, 1_000);
   const processor = await processorOf(page);
   const before = await processor();
-  const { gaps, lines, elements } = await scroll(page, 6_000);
+  const { gaps, lines, elements } = await scroll(page, 3_000);
   const after = await processor();
   traffic.stop();
   const perFrame = (read: (used: Used) => number): number => (read(after) - read(before)) / gaps.length;
