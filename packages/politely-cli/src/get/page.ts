@@ -124,6 +124,11 @@ export class Page {
     this.#saved = await this.#saving;
   }
 
+  /** Whether the body of its last answer is on disk, once it is saved. */
+  get hasBody(): boolean {
+    return this.#saved !== undefined;
+  }
+
   /** The last byte of a request's answer is there, or it failed. */
   ended(start: PageStart): void {
     start.endedMs = performance.now();

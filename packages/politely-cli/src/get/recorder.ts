@@ -14,7 +14,7 @@ export interface RecorderOptions {
   readonly queue: UrlQueue;
   /** These lines are safe: they stand in the index and in the list. */
   readonly written: (lines: readonly IndexLine[]) => void;
-  /** The disk may be full: makes room for what has ended. */
+  /** The disk may be full, and nothing else is written any more: makes room for what has ended. */
   readonly makeRoom: () => void;
   /** Writing failed, and nothing more should be begun. */
   readonly failed: (error: unknown) => void;
@@ -29,7 +29,10 @@ export class Recorder {
   #lines: IndexLine[] = [];
   #timer: NodeJS.Timeout | undefined = undefined;
   #writing: Promise<void> = Promise.resolve();
-  #hasFailed = false;
+  /** The index takes nothing until the end, when no body is written that would take the room. */
+  #isFull = false;
+  /** The list takes nothing more. What the index says beyond it, `reconcile` tells it in the next run. */
+  #isListBroken = false;
 
   constructor(readonly options: RecorderOptions) {}
 
@@ -39,9 +42,14 @@ export class Recorder {
     else this.#timer ??= setTimeout(() => this.#write(), TOGETHER_MS);
   }
 
-  /** Resolves once everything is written, or writing has failed. */
+  /** Writes what is left, and resolves once that is done or has failed. Nothing else may be on its way to the disk. */
   async flush(): Promise<void> {
     this.#write();
+    if (this.#isFull) {
+      this.options.makeRoom();
+      this.#isFull = false;
+      this.#write();
+    }
     await this.#writing;
   }
 
@@ -49,42 +57,31 @@ export class Recorder {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const lines = this.#lines;
-    if (lines.length === 0 || this.#hasFailed) return;
-    this.#lines = [];
-    // At once: the list may be away for a minute, and whoever is killed meanwhile must not lose what was fetched.
-    if (!this.#append(lines)) return;
-    const { bytes } = this.options.index;
-    this.#writing = this.#writing.then(() => this.#tell(lines, bytes));
-  }
-
-  #append(lines: readonly IndexLine[]): boolean {
-    const { index, makeRoom, failed } = this.options;
+    if (lines.length === 0 || this.#isFull) return;
+    const { index, failed } = this.options;
     try {
+      // At once: the list may be away for a minute, and whoever is killed meanwhile must not lose what was fetched.
       index.append(lines);
-      return true;
     } catch (error) {
-      makeRoom();
+      this.#isFull = true;
       failed(error);
+      return;
     }
-    try {
-      index.append(lines);
-      return true;
-    } catch {
-      this.#hasFailed = true;
-      return false;
-    }
+    this.#lines = [];
+    const { bytes } = index;
+    this.#writing = this.#writing.then(() => this.#tell(lines, bytes));
   }
 
   /** Tells the list. Lines go there in the order of the index. */
   async #tell(lines: readonly IndexLine[], bytes: number): Promise<void> {
-    if (this.#hasFailed) return;
+    if (this.#isListBroken) return;
     const { journal, queue, written } = this.options;
     try {
       await queue.finish(lines.map(finishedOf));
       journal.commit(bytes, lines.flatMap(pageOf));
       written(lines);
     } catch (error) {
-      this.#hasFailed = true;
+      this.#isListBroken = true;
       this.options.failed(error);
     }
   }

@@ -200,8 +200,10 @@ export class Worker {
     if (!isBehind) this.#feeder.ended(lane);
     try {
       await page.saved();
-      if (verdict === undefined) this.#held.delete(url);
-      else this.#recorder.add(page.line(verdict.outcome, verdict.error));
+      // A body that is there whole stands in the index, also where the limiter could not go on after its answer.
+      const judged = verdict ?? (page.hasBody ? verdictOfStatus(page.status ?? 0, page) : undefined);
+      if (judged === undefined) this.#held.delete(url);
+      else this.#recorder.add(page.line(judged.outcome, judged.error));
     } catch (error) {
       this.#fail(error);
     }
@@ -383,7 +385,6 @@ export class Worker {
 
   #fail(error: unknown): void {
     this.#fatal ??= fatalOf(error);
-    if (machineFailure(error) !== undefined) this.parts.folder.ballast.drop();
     this.#stop();
   }
 }
