@@ -42,24 +42,31 @@ const failed = await runSteps([
   },
 ]);
 
-const { passed, broken } = countTests();
+const { passed, broken, flaky } = countTests();
 rmSync(scratch, { recursive: true, force: true });
 if (failed.length > 0) {
   console.log(`\nNot fine: ${failed.join(", ")}.`);
 }
+for (const { title, error } of flaky) console.log(`\nPassed at the second try only: ${title}\n  ${error}`);
 console.log(`\n${passed} passed, ${broken} failed`);
 process.exit(failed.length === 0 && passed > 0 && broken === 0 ? 0 : 1);
 
 /** Counts by the report vitest wrote. A file that could not be loaded has no tests, and counts as one failure. */
 function countTests() {
+  /** @typedef {{ fullName: string; status: string; failureMessages: string[] }} Test */
   try {
+    /** @type {{ numPassedTests: number; numFailedTests: number; testResults: { status: string; assertionResults: Test[] }[] }} */
     const report = JSON.parse(readFileSync(reportPath, "utf8"));
-    const unloaded = report.testResults.filter(
-      (/** @type {{ status: string; assertionResults: unknown[] }} */ file) =>
-        file.status === "failed" && file.assertionResults.length === 0,
-    ).length;
-    return { passed: report.numPassedTests, broken: report.numFailedTests + unloaded };
+    const files = report.testResults;
+    const unloaded = files.filter(
+      ({ status, assertionResults }) => status === "failed" && assertionResults.length === 0,
+    );
+    const flaky = files
+      .flatMap(({ assertionResults }) => assertionResults)
+      .filter(({ status, failureMessages }) => status === "passed" && failureMessages.length > 0)
+      .map(({ fullName, failureMessages }) => ({ title: fullName, error: failureMessages[0]?.split("\n")[0] }));
+    return { passed: report.numPassedTests, broken: report.numFailedTests + unloaded.length, flaky };
   } catch {
-    return { passed: 0, broken: 0 };
+    return { passed: 0, broken: 0, flaky: [] };
   }
 }
