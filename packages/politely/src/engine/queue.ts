@@ -53,6 +53,8 @@ export class Queue {
   readonly #elders = new Heap<Elder>(isElderBefore);
   /** The one lane whose keys are kept for its head, older than `ageing`. */
   #kept: Lane | undefined = undefined;
+  /** The lanes before a change of policy: those that go on keep their turns. */
+  #former: ReadonlyMap<string, Lane> | undefined = undefined;
   #isRunning = false;
   /** When to look for permits that were never released, because somebody waits for quiet; Infinity for never. */
   #alarmUs = Number.POSITIVE_INFINITY;
@@ -211,6 +213,7 @@ export class Queue {
     const { keys } = this.engine;
     const everybody = Array.from(this.lanes.values(), (lane) => lane.everybody()).flat();
     everybody.sort((a, b) => a.sequence - b.sequence);
+    this.#former = new Map(this.lanes);
     for (const waiter of everybody) this.#remove(waiter);
     for (const waiter of everybody) {
       const { target, options, askedUs } = waiter;
@@ -224,6 +227,7 @@ export class Queue {
         this.#refuse(waiter, error, code, MISFIT, nowUs);
       }
     }
+    this.#former = undefined;
     this.judgeDeadlines();
     this.run();
   }
@@ -479,6 +483,11 @@ export class Queue {
   }
 
   #join(lane: Lane): Lane {
+    const former = this.#former?.get(lane.need.name);
+    if (former !== undefined) {
+      lane.startUs = former.startUs;
+      lane.startSequence = former.startSequence;
+    }
     this.lanes.set(lane.need.name, lane);
     lane.gates = lane.need.slots.map((slot) => {
       const gate = this.#gates.get(slot) ?? new Gate(slot);

@@ -227,7 +227,8 @@ async function startsIn(
     else if (kind === "release" && held.length > 0) release(held[pick % held.length]);
     else if (kind === "pass") await world.clock.advance(ms);
     else if (hasGhosts && kind === "comeAndGo" && !world.limiter.check({ host, scopes: needs }).proceed) {
-      ghosts.push(comeAndGo(world.limiter, host, needs, priority));
+      // One of high priority would stand before those who wait, for as long as it does: L4 speaks of the time after.
+      ghosts.push(comeAndGo(world.limiter, host, needs));
     }
     await world.clock.settle();
   }
