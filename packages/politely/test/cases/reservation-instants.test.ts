@@ -1,7 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Limiter, Limits, Permit, PolicyInput } from "../../src/index.js";
-import { seeded } from "../laws/seeded.js";
+import type { Limiter, Permit } from "../../src/index.js";
 import { granted, type Rig, rig, type Tracked, track } from "../verbs/support.js";
 
 const scopes = { a: { concurrency: 1 }, b: { concurrency: 1 } } as const;
@@ -169,87 +167,6 @@ it.each([false, true])(
     expect([plain.state, urgent.value?.startedAtMs]).toEqual(["pending", 300]);
   },
 );
-
-interface Step {
-  readonly kind: "ask" | "release" | "comeAndGo" | "pass";
-  readonly host: string;
-  readonly needs: readonly string[];
-  readonly priority: number;
-  readonly pick: number;
-  readonly ms: number;
-}
-
-const anyLimits = fc.constantFrom<Limits>(
-  { concurrency: 1 },
-  { concurrency: 2 },
-  { window: "2/3s" },
-  { rate: "1/s", burst: 2 },
-  { minDelay: "700ms" },
-  { concurrency: 1, minDelay: "500ms" },
-);
-
-const anyPolicy: fc.Arbitrary<PolicyInput> = fc.record(
-  {
-    default: fc.constantFrom<Limits>({}, { enabled: false }, { minDelay: "300ms" }),
-    scopes: fc.record({ a: anyLimits, b: anyLimits, c: anyLimits }),
-    global: anyLimits,
-  },
-  { requiredKeys: ["default", "scopes"] },
-);
-
-const anyStep: fc.Arbitrary<Step> = fc.record({
-  kind: fc.constantFrom("ask", "ask", "ask", "release", "comeAndGo", "comeAndGo", "pass"),
-  host: fc.constantFrom("x.example", "y.example", "z.example"),
-  needs: fc.subarray(["a", "b", "c"]),
-  priority: fc.constantFrom(0, 0, 0, 1, 2),
-  pick: fc.nat(20),
-  ms: fc.oneof(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 5_000, max: 15_000 })),
-});
-
-/** Who started when; undefined when one of those who only come and go started. */
-async function startsIn(
-  policy: PolicyInput,
-  steps: readonly Step[],
-  hasGhosts: boolean,
-): Promise<unknown[] | undefined> {
-  const world = rig(policy);
-  const asked: Tracked<Permit>[] = [];
-  const ghosts: Tracked<Permit>[] = [];
-  const released = new Set<number>();
-  const open = (): number[] => [...asked.keys()].filter((id) => asked[id].state === "done" && !released.has(id));
-  const release = (id: number): void => {
-    released.add(id);
-    asked[id].value?.release();
-  };
-  for (const { kind, host, needs, priority, pick, ms } of steps) {
-    const held = open();
-    if (kind === "ask") asked.push(track(world.limiter.acquire({ host, scopes: needs }, { priority })));
-    else if (kind === "release" && held.length > 0) release(held[pick % held.length]);
-    else if (kind === "pass") await world.clock.advance(ms);
-    else if (hasGhosts && kind === "comeAndGo" && !world.limiter.check({ host, scopes: needs }).proceed) {
-      // One of high priority would stand before those who wait, for as long as it does: L4 speaks of the time after.
-      ghosts.push(comeAndGo(world.limiter, host, needs));
-    }
-    await world.clock.settle();
-  }
-  for (let second = 0; second < 60; second += 1) {
-    await world.clock.advance(1_000);
-    if (second % 2 === 1) open().forEach(release);
-  }
-  return ghosts.some(({ state }) => state === "done") ? undefined : asked.map(({ value }) => value?.startedAtMs);
-}
-
-it("moves nobody's start when somebody comes and gives up at one instant, whatever keys they share", async () => {
-  await fc.assert(
-    fc.asyncProperty(anyPolicy, fc.array(anyStep, { minLength: 15, maxLength: 40 }), async (policy, steps) => {
-      const starts = await startsIn(policy, steps, true);
-      // One of high priority may start although others wait, and has its turn then.
-      fc.pre(starts !== undefined);
-      expect(starts).toEqual(await startsIn(policy, steps, false));
-    }),
-    seeded(60),
-  );
-});
 
 /** Requests for b.example in the order they come: when, the scopes they need, and for how long each holds its place. */
 const shortAges: readonly (readonly [number, readonly string[], number])[] = [
