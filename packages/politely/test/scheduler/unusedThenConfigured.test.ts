@@ -4,17 +4,22 @@ import { type Limiter, type Limits, politely } from "../../src/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
 import { seeded } from "../laws/seeded.js";
 
-/** All windows are equally long: of starts that are older than the longest one so far, any grant may forget some. */
-const LIMITS: readonly Limits[] = [
+/** Without windows: a window that is new to a host knows no more than the debt as of the last start, and a start in between may have changed that (L11). */
+const PACES: readonly Limits[] = [
   {},
   { rate: "2/s", burst: 3 },
   { rate: "1/s", burst: 1 },
   { minDelay: "3s" },
   { minDelay: "1s", rate: "10/s", burst: 5 },
-  { window: "2/10s" },
-  { window: ["3/10s", "5/10s"] },
   { rate: "5/s", burst: 2, concurrency: 2 },
   { enabled: false },
+];
+/** All windows are equally long: of starts that are older than the longest one so far, any grant may forget some. */
+const WINDOWS: readonly Limits[] = [
+  { window: "2/10s" },
+  { window: ["3/10s", "5/10s"] },
+  { window: "4/10s", rate: "2/s", burst: 3 },
+  { window: "4/10s", minDelay: "1s", concurrency: 2 },
 ];
 
 /** What a limiter says of a host, as far as starts have to do with it. */
@@ -25,16 +30,21 @@ function told(limiter: Limiter, target: string): unknown {
 }
 
 describe("a start that was never sent", () => {
-  it.each(["host.example", "https://host.example/"])(
+  it.each([
+    ["host.example", PACES],
+    ["host.example", WINDOWS],
+    ["https://host.example/", PACES],
+    ["https://host.example/", WINDOWS],
+  ] as const)(
     "is as if it had never been, also for limits that come after it: %s",
-    async (target) => {
+    async (target, all) => {
       const step = fc.record({
         afterMs: fc.integer({ min: 0, max: 4_000 }),
-        limits: fc.option(fc.constantFrom(...LIMITS), { nil: undefined }),
+        limits: fc.option(fc.constantFrom(...all), { nil: undefined }),
       });
-      const history = fc.record({ first: fc.constantFrom(...LIMITS), steps: fc.array(step, { maxLength: 6 }) });
+      const history = fc.record({ first: fc.constantFrom(...all), steps: fc.array(step, { maxLength: 6 }) });
       await fc.assert(
-        fc.asyncProperty(history, fc.constantFrom(...LIMITS), async ({ first, steps }, last) => {
+        fc.asyncProperty(history, fc.constantFrom(...all), async ({ first, steps }, last) => {
           const clock = new VirtualClock();
           const [without, with_] = [politely({ default: first }, { clock }), politely({ default: first }, { clock })];
           for (const { afterMs, limits } of steps) {
