@@ -28,3 +28,8 @@ export type Heard = Omit<Answer, "scope" | "budget"> & { readonly startedUs: num
 export function isBadAnswer(kind: AnswerKind | "unused"): kind is BadAnswer {
   return kind === "rate_limited" || kind === "server_error" || kind === "timeout";
 }
+
+/** An answer that says no more than its kind. */
+export function answerOf(kind: Answer["kind"], retryAfterUs = 0, because = ""): Answer {
+  return { kind, retryAfterUs, because, latencyUs: undefined, scope: undefined, budget: undefined };
+}

@@ -46,13 +46,13 @@ export function readyAt(key: Key, rule: Rule, cost: Cost, nowUs: number, ahead: 
   return atUs;
 }
 
-/** Counts a start that is granted now, and holds its place. Only after a `readyAt` that allows it. */
-export function take(key: Key, rule: Rule, cost: Cost, atUs: number): Taken {
+/** Counts a start that is granted now, or now for `atUs`, and holds its place. Only after a `readyAt` that allows it. */
+export function take(key: Key, rule: Rule, cost: Cost, atUs: number, nowUs: number = atUs): Taken {
   const { words, halves, at } = key;
   const previousUs = words[at + LAST_US];
-  const period = count(key, rule, cost, atUs, atUs);
+  const period = count(key, rule, cost, atUs, nowUs);
   let place: Place | undefined;
-  if (isFollowed(rule)) place = placesTake(key, rule, atUs, cost.window);
+  if (isFollowed(rule)) place = placesTake(key, atUs, cost.window, rule.fromAnswer ? cost.window : 0);
   else halves[2 * at + FLIGHT] += 1;
   return { startedUs: atUs, previousUs, unitsAfter: halves[2 * at + UNITS], cost, place, period };
 }

@@ -107,7 +107,7 @@ export interface Log {
 export interface Holds {
   /** Bad answers, and the permit that goes first after the cooldown. */
   incident?: Incident | undefined;
-  probe?: object | undefined;
+  probe?: unknown;
   /** Held by a person until then. */
   pausedUntilUs?: number | undefined;
   /** What the site's headers, its robots.txt and its answers ask for. */

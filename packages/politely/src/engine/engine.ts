@@ -7,7 +7,7 @@ import type { CompiledPolicy } from "../policy/types.js";
 import type { Clock, Outcome, Target } from "../types.js";
 import type { Need } from "./arbiter.js";
 import { Books } from "./books.js";
-import { Keys } from "./keys.js";
+import { type Forget, Keys } from "./keys.js";
 import { LocalArbiter } from "./localArbiter.js";
 import { HeldPermit } from "./permit.js";
 import { Queue } from "./queue.js";
@@ -33,6 +33,8 @@ export interface EngineOptions {
   readonly readOutcome: (outcome: Outcome | undefined) => Answer;
   /** A host without limits was asked for: by which entry of the policy. */
   readonly onDisabled: (key: string, origin: string) => void;
+  /** Makes who says who may start. Absent: the rows of this process do. */
+  readonly makeArbiter?: (engine: Engine) => LocalArbiter;
 }
 
 /** Somebody who waits until nobody waits and nothing is in flight, here or there. */
@@ -48,7 +50,7 @@ export class Engine {
   readonly slab: Slab;
   readonly books: Books;
   readonly keys: Keys;
-  readonly arbiter = new LocalArbiter(this);
+  readonly arbiter: LocalArbiter;
   readonly queue: Queue;
   isClosed = false;
   /** The short way is open. */
@@ -69,8 +71,27 @@ export class Engine {
     this.slab = new Slab(keepStats > 0, new WallCalendar(() => clock.wall()));
     this.books = new Books(this.slab);
     this.keys = new Keys(this);
+    this.arbiter = options.makeArbiter?.(this) ?? new LocalArbiter(this);
     this.queue = new Queue(this, ageingUs);
     this.refresh();
+  }
+
+  /** Puts a policy in force, or resets every key, and lets everybody who waits wait under it. */
+  begin(policy: CompiledPolicy, forget: Forget | undefined): void {
+    const nowUs = this.nowUs();
+    this.keys.begin(policy, forget, nowUs);
+    this.refresh();
+    this.queue.requeue(nowUs);
+  }
+
+  /** A random number as promised, whatever was delivered: jitter must not shorten anything. */
+  random(): number {
+    try {
+      const number = this.options.random();
+      return number >= 0 && number < 1 ? number : 0;
+    } catch {
+      return 0;
+    }
   }
 
   /** The current instant, read afresh. A clock that steps back stands still. */
@@ -86,7 +107,10 @@ export class Engine {
     this.#hotKey = "";
     this.#hotNeed = undefined;
     const isFree =
-      !this.isClosed && this.events.emit === undefined && this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
+      !this.arbiter.isShared &&
+      !this.isClosed &&
+      this.events.emit === undefined &&
+      this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
     this.#isPlain = isFree && policy.hostIsKey && policy.global === undefined;
   }
 

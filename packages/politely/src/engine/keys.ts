@@ -2,6 +2,7 @@ import { adopt, forgetPacing } from "../core/change.js";
 import { owesUntil } from "../core/decide.js";
 import { ROW } from "../core/key.js";
 import { inFlight, isFollowed } from "../core/limits/places.js";
+import { rateDrain } from "../core/limits/rate.js";
 import type { Rule } from "../core/rule.js";
 import { CapacityError } from "../errors.js";
 import type { CompiledPolicy, ResolvedTarget } from "../policy/types.js";
@@ -33,12 +34,15 @@ const PASS_PARTS = 8;
 /** A `Map` has room for 2^24 keys, those that went included until half of it is free. */
 const HOSTS_MOST = 8_388_608;
 
+/** What a new era begins with: a `reset` of every key, or empty buckets. */
+export type Forget = ResetWhat | "drain";
+
 /** A policy and since when it is in force. */
 interface Era {
   readonly policy: CompiledPolicy;
   readonly fromUs: number;
   /** It begins with a `reset` of every key. */
-  readonly forget: ResetWhat | undefined;
+  readonly forget: Forget | undefined;
   /** The one that followed. Eras that no row is of any more go by themselves. */
   next: Era | undefined;
 }
@@ -184,6 +188,7 @@ export class Keys {
     this.slab.setFlag(slot, IS_OTHER, isOther);
     if (isOther) this.#otherCount += 1;
     this.rows.set(rowName, slot);
+    if (this.era.forget === "drain") rateDrain(this.slab.key(slot), rule, nowUs);
     return slot;
   }
 
@@ -226,7 +231,7 @@ export class Keys {
   }
 
   /** Puts another policy in force, or resets every key. Rows follow when they are used, or one after the other. */
-  begin(policy: CompiledPolicy, forget: ResetWhat | undefined, nowUs: number): void {
+  begin(policy: CompiledPolicy, forget: Forget | undefined, nowUs: number): void {
     const before = this.era;
     this.era = { policy, fromUs: nowUs, forget, next: undefined };
     before.next = this.era;
@@ -260,7 +265,11 @@ export class Keys {
   }
 
   /** Forgets what `reset` says of one row; `isAlone`: of no other. */
-  forgetRow(slot: number, rule: Rule, what: ResetWhat, nowUs: number, isAlone: boolean): void {
+  forgetRow(slot: number, rule: Rule, what: Forget, nowUs: number, isAlone: boolean): void {
+    if (what === "drain") {
+      rateDrain(this.slab.key(slot), rule, nowUs);
+      return;
+    }
     this.loseLoose(slot, nowUs);
     const key = this.slab.key(slot);
     if (what !== "stats") forgetPacing(key, nowUs, what === "all");

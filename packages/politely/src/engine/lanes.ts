@@ -78,6 +78,8 @@ export class Lane implements Positioned {
   /** The gate it is parked at, and those of all its keys. */
   gate: Gate | undefined = undefined;
   gates: readonly Gate[] = [];
+  /** Where it waits for its own turn alone, with limits that others share. */
+  own: Gate | undefined = undefined;
   /** Its place among the lanes that need several keys; undefined for one that needs a single one. */
   elder: Elder | undefined = undefined;
   /** Keeping its keys would not help it, as things stand. */

@@ -189,6 +189,11 @@ export class LocalLimiter implements Limiter {
     return { need, waitMs: BEHIND_OTHERS_MS, outlook, isEstimate: true };
   }
 
+  /** What this process knows of what stands in the way of those who need the same. */
+  causes(need: Need): readonly Cause[] {
+    return outlookOf(this.#engine.queue, need, ONE, 0, this.#engine.nowUs()).causes;
+  }
+
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
     this.#engine.arbiter.record(target, outcome, options);
   }
@@ -386,10 +391,11 @@ export class LocalLimiter implements Limiter {
       throw new TypeError(`configure needs a policy; got ${String(policy)}.`);
     const { events, keys } = this.#engine;
     const compiled = this.parts.compile(policy, keys.policy, keys.rows);
+    const { arbiter } = this.#engine;
     const nowUs = this.#engine.nowUs();
     const summary = this.parts.summarise(compiled);
     events.emit?.({ type: "configure", key: "*", atMs: nowUs / 1000, summary });
-    this.#begin(compiled, undefined, nowUs);
+    this.#engine.begin(arbiter.partOf(compiled), undefined);
     this.follower?.configured();
     this.announce();
   }
@@ -403,7 +409,7 @@ export class LocalLimiter implements Limiter {
     }
     const { books, keys, queue } = this.#engine;
     const nowUs = this.#engine.nowUs();
-    if (target === undefined) this.#begin(keys.policy, what, nowUs);
+    if (target === undefined) this.#engine.begin(keys.policy, what);
     else {
       const { slots, scopeNames } = this.#engine.need(target, nowUs);
       slots.forEach((slot, index) => {
@@ -418,14 +424,6 @@ export class LocalLimiter implements Limiter {
     if (what !== "pacing" && (target === undefined || keepStats === 0))
       books.clearFolded(keepStats === 0 ? books.flying : 0);
     queue.run();
-  }
-
-  /** Puts a policy in force, or resets every key, and lets everybody who waits wait under it. */
-  #begin(policy: CompiledPolicy, forget: ResetWhat | undefined, nowUs: number): void {
-    const { keys, queue } = this.#engine;
-    keys.begin(policy, forget, nowUs);
-    this.#engine.refresh();
-    queue.requeue(nowUs);
   }
 
   subscribe(listener: (event: LimiterEvent) => void): () => void {

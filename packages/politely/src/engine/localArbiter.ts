@@ -1,10 +1,10 @@
 import { Adaptive, learn } from "../core/adaptive.js";
 import { type Answer, type Heard, isBadAnswer } from "../core/answer.js";
 import { binding, end, giveBack, lapse, readyAt, record, take, unitsSince } from "../core/decide.js";
-import { headroomAfter } from "../core/headroom.js";
-import { afterBadAnswer, afterSuccess } from "../core/incident.js";
+import type { Incident } from "../core/incident.js";
 import { type Ahead, type Cost, NOTHING, ONE, type Place, ROW, type Taken, type Tell } from "../core/key.js";
-import { needHolds } from "../core/limits/holds.js";
+import { holdsHear, holdsTake, needHolds } from "../core/limits/holds.js";
+import type { CompiledPolicy } from "../policy/types.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
 import { type Arbiter, type Costs, costAt, type Need, type Stop, type TellAt } from "./arbiter.js";
 import type { Engine } from "./engine.js";
@@ -26,7 +26,34 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   /** What was last said about a permit before its release. */
   readonly #reported = new WeakMap<HeldPermit, Reported>();
 
+  readonly isShared: boolean = false;
+
   constructor(readonly engine: Engine) {}
+
+  assertOpen(_need: Need): void {
+    // Nothing closes the limits of a process.
+  }
+
+  isUndecided(_need: Need): boolean {
+    return false;
+  }
+
+  enterOnce(_need: Need, _costs: Costs): Promise<HeldPermit> | undefined {
+    return undefined;
+  }
+
+  partOf(policy: CompiledPolicy): CompiledPolicy {
+    return policy;
+  }
+
+  left(_need: Need, _waiting: number): void {
+    // Nobody else has to know.
+  }
+
+  /** Whether a permit was reported with that answer before. */
+  isKnown(permit: HeldPermit, answer: Answer, outcome: Outcome | undefined): boolean {
+    return isReported(this.#reported.get(permit), answer, outcome);
+  }
 
   look({ slots }: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined {
     const { keys, slab } = this.engine;
@@ -88,12 +115,8 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   /** A start was made at a key that may remember an incident: it is the probe, or proof that nobody waits for one any more. */
   #started(slot: number, key: string, permit: HeldPermit): void {
     const holds = this.engine.slab.key(slot).rest?.holds;
-    const incident = holds?.incident;
-    if (holds === undefined || incident === undefined || incident.probe === "done") return;
-    const isProbe = incident.probe === "due";
-    holds.probe = isProbe ? permit : undefined;
-    holds.incident = { ...incident, probe: isProbe ? "out" : "done", probeAtUs: permit.startedUs };
-    if (isProbe) this.engine.events.emit?.({ type: "probe", key, atMs: permit.startedAtMs });
+    if (holds !== undefined && holdsTake(holds, permit, permit.startedUs))
+      this.engine.events.emit?.({ type: "probe", key, atMs: permit.startedAtMs });
   }
 
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
@@ -120,7 +143,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     this.#touch(parts);
   }
 
-  reportAnswer(permit: HeldPermit, outcome: Outcome): void {
+  reportAnswer(permit: HeldPermit, outcome: Outcome): void | Promise<void> {
     if (permit.isReleased) return;
     const answer = this.engine.options.readOutcome(outcome);
     if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
@@ -133,7 +156,11 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     this.#touch(parts);
   }
 
-  releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void {
+  releasePermit(
+    permit: HeldPermit,
+    outcome: Outcome | undefined,
+    options: ReleaseOptions | undefined,
+  ): void | Promise<void> {
     if (permit.isReleased) return;
     if (options === undefined && this.#releasePlain(permit, outcome)) return;
     const { books, events } = this.engine;
@@ -230,32 +257,21 @@ export class LocalArbiter implements Arbiter, PermitOwner {
    * was a success, or that their probe is back.
    */
   #learn(said: Answer, about: Start, slot: number, scopeName: string, isHeld: boolean, laterUnits: number): void {
-    const { events, keys, options, queue, slab } = this.engine;
-    const { kind, budget, scope, because } = said;
+    const { keys, queue, slab } = this.engine;
+    const { kind, budget, scope } = said;
     const rule = keys.ruleOf(slot);
     const isBad = isHeld && isBadAnswer(kind) && rule.enabled;
-    const saysLeft = isHeld && budget !== undefined;
     const isLesson = rule.adaptive !== undefined && kind !== "neutral" && kind !== "unused";
+    const saysLeft = isHeld && budget !== undefined;
     if (!isBad && !saysLeft && !isLesson && slab.key(slot).rest?.holds?.incident === undefined) return;
     const { key, startedUs, nowUs, permit } = about;
     const answer: Heard = { ...said, startedUs, nowUs };
     const holds = needHolds(slab.key(slot));
-    const { headers, incident } = holds;
-    if (saysLeft) holds.headers = headroomAfter(headers, budget, answer, laterUnits);
-    let after = incident;
-    if (isBad) after = afterBadAnswer(incident, rule, answer, withinOne(options.random));
-    else if (incident !== undefined && kind === "success") after = afterSuccess(incident, startedUs, nowUs);
-    const hit = isBad && after !== incident ? after : undefined;
-    if (hit !== undefined) {
-      const step = Math.max(1, kind === "rate_limited" ? hit.throttleStep : hit.errorStep);
-      events.emit?.({ type: "cooldown", key, atMs: nowUs / 1000, untilMs: hit.untilUs / 1000, step, because });
-    }
-    const isProbe = permit !== undefined && holds.probe === permit;
-    if (after !== incident || isProbe) holds.probe = undefined;
-    if (after === incident && incident !== undefined && isProbe) {
-      after = { ...incident, probe: kind === "unused" ? "due" : "done" };
-    }
-    holds.incident = after;
+    const { headers } = holds;
+    const random = isBad ? this.engine.random() : 0;
+    const at = { who: permit, startedUs, nowUs, isMeant: isHeld, laterUnits, random };
+    const isHit = holdsHear(holds, rule, said, at);
+    if (isHit && holds.incident !== undefined) this.tellCooldown(key, said, nowUs, holds.incident);
     let isSlower = false;
     if (isLesson && (scope === undefined || isHeld)) {
       // Only a host and its intents have a latency: what several hosts share has none of its own.
@@ -268,7 +284,19 @@ export class LocalArbiter implements Arbiter, PermitOwner {
       isSlower = holds.adaptive.gapUs > 0 && holds.adaptive.slowedUs > slowedUs;
     }
     const isExhausted = holds.headers !== headers && holds.headers !== undefined && holds.headers.holdUntilUs > nowUs;
-    if (hit || isSlower || isExhausted) queue.judgeDeadlines(slot);
+    if (isHit || isSlower || isExhausted) queue.judgeDeadlines(slot);
+  }
+
+  /** Says that an answer has begun or lengthened a hold. */
+  tellCooldown(
+    key: string,
+    { kind, because }: Answer,
+    nowUs: number,
+    { errorStep, throttleStep, untilUs }: Incident,
+  ): void {
+    const step = Math.max(1, kind === "rate_limited" ? throttleStep : errorStep);
+    const atMs = nowUs / 1000;
+    this.engine.events.emit?.({ type: "cooldown", key, atMs, untilMs: untilUs / 1000, step, because });
   }
 
   /** Frees the places of a row that were held for longer than `maxHold`, and counts what else came to nothing. */
@@ -335,14 +363,4 @@ function readStarted(startedAtMs: number | undefined, nowUs: number): number {
   if (startedAtMs === undefined) return nowUs;
   if (Number.isFinite(startedAtMs)) return Math.min(nowUs, toUs(startedAtMs));
   throw new RangeError(`startedAtMs must be a finite number; got ${String(startedAtMs)}.`);
-}
-
-/** A random number as promised, whatever was delivered: jitter must not shorten anything. */
-function withinOne(random: () => number): number {
-  try {
-    const number = random();
-    return number >= 0 && number < 1 ? number : 0;
-  } catch {
-    return 0;
-  }
 }

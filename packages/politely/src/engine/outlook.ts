@@ -81,7 +81,7 @@ export function outlookOf(
 }
 
 /** How long it takes, as the end of a sentence. */
-function until(waitMs: number): string {
+export function until(waitMs: number): string {
   if (waitMs === Number.POSITIVE_INFINITY) return " until it is resumed";
   if (waitMs === 0) return ", until an answer comes";
   if (waitMs < 1000) return `, ${Math.ceil(waitMs)} ms to go`;

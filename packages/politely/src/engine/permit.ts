@@ -5,8 +5,14 @@ import { HOST_ONLY } from "./arbiter.js";
 
 /** Who takes permits back. */
 export interface PermitOwner {
-  reportAnswer(permit: HeldPermit, outcome: Outcome): void;
-  releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): void;
+  reportAnswer(permit: HeldPermit, outcome: Outcome): void | Promise<void>;
+  releasePermit(
+    permit: HeldPermit,
+    outcome: Outcome | undefined,
+    options: ReleaseOptions | undefined,
+  ): void | Promise<void>;
+  /** What a store knows of a start: its instant there, and its token. Absent without one. */
+  sharedStart?(permit: HeldPermit): { readonly startedUs: number; readonly token: number };
 }
 
 /** One of the keys of a start, and what was taken from it; nothing for a start that was recorded. */
@@ -19,6 +25,7 @@ export interface Part {
 
 // Older engines have no Symbol.dispose; the permit is then simply not disposable by `using`.
 const DISPOSE: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for("Symbol.dispose");
+const ASYNC_DISPOSE: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
 /**
  * A granted start. It is its own record of what was taken when that was one unit of one key without places or quota, so that the
@@ -44,7 +51,11 @@ export class HeldPermit implements Permit {
   }
 
   get startedAtMs(): number {
-    return this.startedUs / 1000;
+    return (this.owner.sharedStart?.(this).startedUs ?? this.startedUs) / 1000;
+  }
+
+  get token(): number | undefined {
+    return this.owner.sharedStart?.(this).token;
   }
 
   get waitedMs(): number {
@@ -70,16 +81,20 @@ export class HeldPermit implements Permit {
     return { key: this.key, startedAtMs: this.startedAtMs, waitedMs: this.waitedMs, isReleased: this.isReleased };
   }
 
-  release(outcome?: Outcome, options?: ReleaseOptions): void {
-    this.owner.releasePermit(this, outcome, options);
+  release(outcome?: Outcome, options?: ReleaseOptions): void | Promise<void> {
+    return this.owner.releasePermit(this, outcome, options);
   }
 
-  report(outcome: Outcome): void {
-    this.owner.reportAnswer(this, outcome);
+  report(outcome: Outcome): void | Promise<void> {
+    return this.owner.reportAnswer(this, outcome);
   }
 
   [DISPOSE](): void {
-    this.release();
+    void this.release();
+  }
+
+  async [ASYNC_DISPOSE](): Promise<void> {
+    await this.release();
   }
 }
 

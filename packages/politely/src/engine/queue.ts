@@ -22,6 +22,10 @@ const LOOK_AGAIN_US = 60_000_000;
 const LOOK_EVERY_US = 1_000_000;
 /** Behind a lane whose keys are kept nobody looks again sooner than this, unless something happens. */
 const LEAST_LOOK_US = 1_000;
+/** So many more are let in while nobody knows whether they have to wait. */
+const UNDECIDED_MOST = 10_000;
+/** Where a lane waits for its own turn is no key. */
+const NO_SLOT = -1;
 /** The options of a request that has none. */
 export const NO_OPTIONS: AcquireOptions = {};
 /** What those are told whose request a new policy has no room for. */
@@ -84,10 +88,15 @@ export class Queue {
 
   /** Grants at once, or gives the promise of a permit. Throws when it is refused. */
   enter(need: Need, costs: Costs, options: AcquireOptions, maxWaitUs: number, nowUs: number): Permit | Promise<Permit> {
+    const { arbiter } = this.engine;
+    arbiter.assertOpen(need);
+    const once = maxWaitUs === 0 ? arbiter.enterOnce(need, costs) : undefined;
+    if (once !== undefined) return once;
     const permit = this.start(need, costs, nowUs);
     if (permit !== undefined) return permit;
     const { keys } = this.engine;
-    const full = need.slots.findIndex((slot) => this.waitingAt(slot) >= keys.ruleOf(slot).maxQueue);
+    const extra = arbiter.isUndecided(need) ? UNDECIDED_MOST : 0;
+    const full = need.slots.findIndex((slot) => this.waitingAt(slot) >= keys.ruleOf(slot).maxQueue + extra);
     if (full >= 0) {
       this.refused(need, costs, "POLITELY_QUEUE_FULL", nowUs);
       throw new QueueFullError(full === 0 ? need.key : need.scopeNames[full], keys.ruleOf(need.slots[full]).maxQueue);
@@ -106,7 +115,7 @@ export class Queue {
     const own = options === NO_OPTIONS ? options : { ...options };
     const waiter = new Waiter(nowUs, ++this.#sequence, costs, need.target, own, nowUs + maxWaitUs, resolve, reject);
     const { emit } = this.engine.events;
-    if (emit !== undefined) {
+    if (emit !== undefined && extra === 0) {
       const { waitMs, reason } = outlookOf(this, need, costs, priority, nowUs);
       const ahead = this.lanes.get(need.name)?.aheadOf(priority).requests ?? 0;
       emit({ type: "wait", key: need.key, atMs: nowUs / 1000, waitMs, reason, ahead });
@@ -232,6 +241,28 @@ export class Queue {
     this.run();
   }
 
+  /** A lane that was undecided has to wait: says so to those who came after `sinceUs`, and refuses those for whom there is no room. */
+  decided(need: Need, sinceUs: number): void {
+    const { events, keys } = this.engine;
+    const nowUs = this.engine.nowUs();
+    const waiting = (this.lanes.get(need.name)?.everybody() ?? []).sort((a, b) => a.sequence - b.sequence);
+    for (const [ahead, { askedUs, costs }] of waiting.entries()) {
+      if (events.emit === undefined || askedUs <= sinceUs) continue;
+      const { waitMs, reason } = outlookOf(this, need, costs, undefined, nowUs);
+      events.emit({ type: "wait", key: need.key, atMs: nowUs / 1000, waitMs, reason, ahead });
+    }
+    for (const [index, slot] of need.slots.entries()) {
+      const { maxQueue } = keys.ruleOf(slot);
+      while (this.waitingAt(slot) > maxQueue) {
+        const newest = waiting.pop();
+        if (newest === undefined) break;
+        const error = new QueueFullError(index === 0 ? need.key : need.scopeNames[index], maxQueue);
+        this.#refuse(newest, error, error.code, outlookOf(this, need, newest.costs, undefined, nowUs), nowUs);
+      }
+    }
+    events.flush();
+  }
+
   #leave(waiter: Waiter): void {
     this.#remove(waiter);
     this.#signals.unwatch(waiter);
@@ -277,6 +308,7 @@ export class Queue {
     for (const gate of lane.gates) gate.waiting -= 1;
     if (lane.size === 0) this.#dissolve(lane);
     else if (wasHead) this.#headChanged(lane);
+    this.engine.arbiter.left(lane.need, lane.size);
   }
 
   /** Looks again at those stopped at a key, since something about it has changed. Call `run` afterwards. */
@@ -392,7 +424,7 @@ export class Queue {
     if (stop === undefined) return gateAhead(lane);
     this.#stopUs = stop.limit === "quota" ? Math.min(stop.atUs, nowUs + LOOK_AGAIN_US) : stop.atUs;
     this.#stopSlackUs = stop.slackUs;
-    return lane.gates[stop.index];
+    return lane.own ?? lane.gates[stop.index];
   }
 
   /** Chooses the lane whose keys are kept: of those that need several, the head that has waited longest, once beyond `ageing`. */
@@ -440,7 +472,7 @@ export class Queue {
     const stop = this.#stopOf(lane, nowUs);
     // Nothing but others in front: it stands behind them.
     if (stop === undefined) this.#stopUs = Number.NEGATIVE_INFINITY;
-    this.#enter(lane, stop ?? lane.gates.find((gate) => gate.parked.size > 0) ?? lane.gates[0]);
+    this.#enter(lane, stop ?? lane.own ?? lane.gates.find((gate) => gate.parked.size > 0) ?? lane.gates[0]);
   }
 
   #move(lane: Lane, to: Gate): void {
@@ -499,7 +531,8 @@ export class Queue {
       this.engine.keys.slab.setFlag(slot, HAS_GATE, true);
       return gate;
     });
-    if (lane.gates.length > 1) lane.elder = new Elder(lane);
+    if (this.engine.arbiter.isShared) lane.own = new Gate(NO_SLOT);
+    else if (lane.gates.length > 1) lane.elder = new Elder(lane);
     return lane;
   }
 

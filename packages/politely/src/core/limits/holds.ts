@@ -1,4 +1,6 @@
-import { incidentReadyAt, isIncidentForgotten } from "../incident.js";
+import { type Answer, isBadAnswer } from "../answer.js";
+import { headroomAfter } from "../headroom.js";
+import { afterBadAnswer, afterSuccess, incidentReadyAt, isIncidentForgotten } from "../incident.js";
 import type { Holds, Key, Slowdown, Tell } from "../key.js";
 import type { Rule } from "../rule.js";
 import { isAnswerDue, spacedFromUs } from "./gap.js";
@@ -49,6 +51,52 @@ export function holdsReadyAt(key: Key, holds: Holds, rule: Rule, nowUs: number, 
     tell(limit, earliestUs, `${says} ${because}`, isDue ? latestUs : undefined, because);
   }
   return atUs;
+}
+
+/** Notes a start at a key that may remember an incident; whether it is the probe. Whatever starts after it shows that nobody waits for the probe any more. */
+export function holdsTake(holds: Holds, who: unknown, atUs: number): boolean {
+  const { incident } = holds;
+  if (incident === undefined || incident.probe === "done") return false;
+  const isProbe = incident.probe === "due";
+  holds.probe = isProbe ? who : undefined;
+  holds.incident = { ...incident, probe: isProbe ? "out" : "done", probeAtUs: atUs };
+  return isProbe;
+}
+
+/** An answer at one key: to which start, and what else has to be known of it. */
+export interface HeardAt {
+  /** The start, as `holdsTake` was told of it; undefined for one that was recorded. */
+  readonly who: unknown;
+  readonly startedUs: number;
+  readonly nowUs: number;
+  /** The answer speaks of this key. */
+  readonly isMeant: boolean;
+  /** Units started at this key after that request. */
+  readonly laterUnits: number;
+  /** From 0 up to 1. */
+  readonly random: number;
+}
+
+/**
+ * Learns from an answer; whether it has begun or lengthened a hold.
+ *
+ * To keys that it does not speak of it says at most that it was a success, or that their probe is back.
+ */
+export function holdsHear(holds: Holds, rule: Rule, answer: Answer, at: HeardAt): boolean {
+  const { incident, headers } = holds;
+  const { kind, budget } = answer;
+  if (at.isMeant && budget !== undefined) holds.headers = headroomAfter(headers, budget, at, at.laterUnits);
+  if (at.isMeant && rule.enabled && isBadAnswer(kind)) {
+    holds.incident = afterBadAnswer(incident, rule, { ...answer, ...at }, at.random);
+  } else if (incident !== undefined && kind === "success") {
+    holds.incident = afterSuccess(incident, at.startedUs, at.nowUs);
+  }
+  if (holds.incident !== incident) holds.probe = undefined;
+  else if (incident !== undefined && at.who !== undefined && holds.probe === at.who) {
+    holds.incident = { ...incident, probe: kind === "unused" ? "due" : "done" };
+    holds.probe = undefined;
+  }
+  return holds.incident !== incident && isBadAnswer(kind);
 }
 
 /** When a slowdown allows a start, gaps running from `fromUs`. */

@@ -35,9 +35,8 @@ export function placesOf({ rest }: Key): Place[] {
   return all;
 }
 
-/** Takes a place. Where things count from the answer, its units enter the windows then. */
-export function placesTake(key: Key, rule: Rule, startedUs: number, units: number): Place {
-  const pendingUnits = rule.fromAnswer ? units : 0;
+/** Takes a place. `pendingUnits` enter the windows at the answer. */
+export function placesTake(key: Key, startedUs: number, units: number, pendingUnits: number): Place {
   const rest = key.needRest();
   rest.places ??= { count: 0, pendingUnits: 0, first: undefined, last: undefined };
   const { places } = rest;

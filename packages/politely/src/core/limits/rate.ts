@@ -49,6 +49,13 @@ export function rateGiveBack(key: Key, bucket: Bucket, units: number, laterUnits
   words[at + SEEN_US] = Math.max(words[at + SEEN_US], nowUs);
 }
 
+/** Empties the bucket, as if all of it had just been spent. */
+export function rateDrain({ words, at }: Key, { burst, rateCount, ratePerUs }: Bucket, nowUs: number): void {
+  if (rateCount === 0) return;
+  words[at + OWED] = burst * ratePerUs;
+  words[at + SEEN_US] = Math.max(words[at + SEEN_US], nowUs);
+}
+
 /** When nothing is owed any more; without a bucket nothing is. */
 export function rateOwesUntil({ words, at }: Key, bucket: Bucket | undefined): number {
   if (bucket === undefined || words[at + OWED] === 0) return Number.NEGATIVE_INFINITY;
