@@ -10,6 +10,7 @@ const alone = [
 const waiting = [
   "packages/politely/test/fleet/proof/threads.test.ts",
   "packages/politely/test/stores/lease/slowWay.test.ts",
+  "packages/politely/test/stores/postgres/distance.test.ts",
   "packages/politely/test/servers/proof/proof.test.ts",
   "packages/politely-cli/test/serve/page/smooth.test.ts",
   "examples/tdnet-lambda/test/fleet/**/*.test.ts",
@@ -30,7 +31,7 @@ const pure = [
 ];
 /** Tests that weigh memory, or search it for garbage: a process of their own each. */
 const weighed = [
-  "packages/politely/test/{shared/outageMemory,scheduler/slab,sources/source4,http/fetch/oddBodies}.test.ts",
+  "packages/politely/test/{engine/slab,sources/source4,http/fetch/oddBodies}.test.ts",
   "packages/politely-cli/test/serve/{badInput,events,proxy/streaming}.test.ts",
 ];
 /** Those that take longest by themselves, the longest first: begun last, one of them would keep everybody waiting. */

@@ -14,7 +14,7 @@ export default defineConfig({
       "packages/politely-cli/**",
       // Properties over hours of virtual time.
       "packages/politely/test/laws/**",
-      "packages/politely/test/scheduler/adaptive/scenarios.test.ts",
+      "packages/politely/test/engine/adaptive/scenarios.test.ts",
       // Reads the whole source with the compiler, as lint does.
       "packages/politely/test/architecture.test.ts",
       // Compiles the library and runs it in a process of its own.
@@ -22,14 +22,16 @@ export default defineConfig({
       // Real sockets.
       "packages/politely/test/testing/virtualOriginListen.test.ts",
       // Real connections; hours of starts and outages in virtual time.
-      "packages/politely/test/shared/{refusedRedis,forgiven,outageTold,outageMemory,outageParts,batch,lostReplies,turns}.test.ts",
+      "packages/politely/test/shared/{refusedRedis,forgiven,outageTold,outageParts,batch,lostReplies,turns}.test.ts",
+      // Builds the library anew for each fault.
+      "packages/politely/test/simulation/mutants.test.ts",
       // Thousands of hosts in every exporter.
       "packages/politely/test/observe/exporters/cardinality.test.ts",
       // Asks promtool.
       "packages/politely/test/observe/exporters/promtool.test.ts",
       // Real timers, millions of rows, a hundred thousand waiters.
-      "packages/politely/test/scheduler/systemClock*.test.ts",
-      "packages/politely/test/scheduler/slab.test.ts",
+      "packages/politely/test/engine/systemClock*.test.ts",
+      "packages/politely/test/engine/slab.test.ts",
       "packages/politely/test/cases/queue.test.ts",
       "packages/politely/test/cases/turns.test.ts",
     ],
@@ -41,6 +43,6 @@ export default defineConfig({
     experimental: { fsModuleCache: true },
     testTimeout: 60_000,
     setupFiles: ["./packages/politely/test/withSharing.ts"],
-    env: { FC_TIMES: "0.1" },
+    env: { FC_TIMES: "0.1", SIM_SEEDS: "200" },
   },
 });

@@ -1,7 +1,9 @@
 // @ts-check
+
 import flexible from "rate-limiter-flexible";
+import { askedKey, takeOne } from "../harness/askedKey.mjs";
 import { makeFolder, startDynamodb, startPostgres } from "../harness/storeServers.mjs";
-import { ensure, median } from "../harness/timing.mjs";
+import { median } from "../harness/timing.mjs";
 import { politely } from "./contenders.mjs";
 
 const IN_FLIGHT = 64;
@@ -87,9 +89,7 @@ async function perSecond(take, names, seconds) {
 
 /** Takes by `transact`, as the limiter does, with an asker for each on the way at a key. @param {import("politely").Store} store @returns {Take} */
 function takeFrom(store) {
-  const rule = { gapUs: 0, rateCount: 1000, ratePerUs: 1000, burst: 1_000_000, windows: [], quota: 0, calendar: "" };
-  const whole = { ...rule, concurrency: 0, fromAnswer: false };
-  const key = { rule: whole, ruleId: "bench", cost: { rate: 1, window: 1, quota: 1 }, slowUs: 0, period: undefined };
+  const keys = [askedKey({ rateCount: 1000, ratePerUs: 1000, burst: 1_000_000 })];
   /** @type {Map<string, number[]>} */
   const free = new Map();
   let asker = 0;
@@ -99,23 +99,8 @@ function takeFrom(store) {
     free.set(name, own);
     const number = own.pop() ?? asker++;
     sequence += 1;
-    const reply = await store.transact([name], {
-      kind: "take",
-      asker: `bench:${number}`,
-      sequence,
-      keys: [key],
-      count: 1,
-      horizonUs: 0,
-      ticket: "",
-      turnUs: 0,
-      joinedUs: 0,
-      hasMore: false,
-      leaseUs: 30_000_000,
-      maxHoldUs: 600_000_000,
-      member: "",
-    });
+    await takeOne(store, [name], keys, `bench.${number}`, sequence);
     own.push(number);
-    ensure(reply.starts.length === 1, `${store.name} did not grant`);
   };
 }
 

@@ -5,7 +5,6 @@ export type {
   DynamodbClient,
   DynamodbCondition,
   DynamodbItem,
-  DynamodbMiddlewareStack,
   DynamodbOptions,
   DynamodbPlace,
   DynamodbPut,

@@ -1,4 +1,4 @@
-import { type LimiterParts, LocalLimiter, localKeyLimiter } from "./engine/limiter.js";
+import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
 import { checkNames } from "./engine/options.js";
 import { systemClock } from "./engine/systemClock.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
@@ -6,6 +6,7 @@ import { exchangeOf, registerExchange } from "./http/exchange.js";
 import { outcomeIn, readOutcome } from "./http/outcome.js";
 import { readAnswer } from "./http/readAnswer.js";
 import { RobotsGate } from "./http/robotsGate.js";
+import { keyLimiterOf } from "./keyLimiter.js";
 import { Log } from "./observe/log.js";
 import { compilePolicy } from "./policy/compile.js";
 import { compileKeyPolicy } from "./policy/compileKey.js";
@@ -72,7 +73,7 @@ export function limit(limits: Limits, options?: LimiterOptions | SharedOptions):
     return sharing().keyLimiter(options, KEY, makeFront, change);
   }
   const limiter = makeLimiter(compile(), { compile }, options, makeLocal);
-  const keyLimiter = localKeyLimiter(limiter, KEY, (changed) => {
+  const keyLimiter = keyLimiterOf<KeyLimiter>(limiter, KEY, (changed) => {
     change(changed);
     limiter.configure({});
   });

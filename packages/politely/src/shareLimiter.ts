@@ -1,77 +1,69 @@
+import type { Engine } from "./engine/engine.js";
+import { LocalLimiter } from "./engine/limiter.js";
 import { systemClock } from "./engine/systemClock.js";
+import { FleetArbiter } from "./fleet/fleetArbiter.js";
+import { Link } from "./fleet/link.js";
+import { Outage } from "./fleet/outage.js";
+import { Places } from "./fleet/places.js";
+import { StoreLimiter } from "./fleet/sharedLimiter.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
+import { keyLimiterOf } from "./keyLimiter.js";
 import { durationUs } from "./policy/duration.js";
 import type { Limits } from "./policy/types.js";
-import type { Engine } from "./scheduler/engine.js";
-import { LocalLimiter } from "./scheduler/limiter.js";
-import { Broker } from "./scheduler/shared/broker.js";
-import { Link } from "./scheduler/shared/link.js";
-import { Renewals } from "./scheduler/shared/renewals.js";
-import { Settler } from "./scheduler/shared/settler.js";
-import { StoreLimiter } from "./scheduler/shared/sharedLimiter.js";
-import { Standby } from "./scheduler/shared/standby.js";
-import { storeProblem } from "./scheduler/shared/storeCheck.js";
-import { StoreKeyLimiter } from "./scheduler/shared/storeKeyLimiter.js";
 import type { SharedKeyLimiter, SharedOptions } from "./sharedTypes.js";
 import type { MakeFront } from "./sharing.js";
-import { memoryStore } from "./stores/memory.js";
+import { storeProblem } from "./stores/storeProblem.js";
+
+/** What happens while the store is away, as the end of a sentence. */
+const SAYS = {
+  share: ({ isKnown, members }: Outage) =>
+    `this process keeps 1/${members} of each limit until it is back, ${isKnown ? "by the processes last seen" : "since it never heard how many share them"}`,
+  closed: () => "every request is refused with a StoreError until it is back",
+  open: () => "every request passes until it is back, but to a host that this process heard say stop",
+} as const;
 
 /** Puts a limiter together whose limits are kept in a store. */
 export function shareLimiter(options: SharedOptions, makeFront: MakeFront): StoreLimiter {
-  const { store, name = "", outage = "share", batch = false, ...own } = options;
+  const { store, name = "", outage: policy = "share", batch: isBatch = false, ...own } = options;
   checkShared(options);
   const clock = options.clock ?? systemClock();
   const process = processName();
-  let broker: Broker | undefined;
-  let made: Engine | undefined;
-  const engine = (): Engine => {
+  let made: { engine: Engine; arbiter: FleetArbiter } | undefined;
+  const parts = (): { engine: Engine; arbiter: FleetArbiter } => {
     if (made === undefined) throw new Error("The engine is made before anything asks for it.");
     return made;
   };
-  const onOutage = (said: string, isAway: boolean): void => {
-    const message = isAway ? `${said.replace(/\.$/, "")}; ${standby.says}` : said;
-    engine().emit(() => ({ type: "outage", key: "*", atMs: engine().nowUs() / 1000, isAway, message }));
-    if (!isAway) broker?.storeIsBack();
-  };
-  const onLost = (key: string, message: string): void =>
-    engine().emit(() => ({ type: "warn", key, atMs: engine().nowUs() / 1000, message }));
-  const link = new Link({ store, clock, process, onOutage, onLost });
-  const standby: Standby = new Standby(
-    memoryStore(() => engine().nowUs()),
-    link,
-    () => engine().nowUs(),
-    outage,
-  );
-  const renewals = new Renewals(clock, link, (permit, heldMs) => {
-    const { key } = permit;
-    settler.lapse(permit);
-    const message = `a permit lost its place in the store after ${Math.round(heldMs)} ms: it was held for maxHold. Release permits sooner, or raise maxHold`;
-    const atMs = engine().nowUs() / 1000;
-    const afterMs = atMs - permit.localStartedAtMs;
-    engine().emit(() => ({ type: "expire", key, atMs, what: "permit", afterMs }));
-    engine().emit(() => ({ type: "warn", key, atMs, message }));
+  const say = (isAway: boolean, message: string): void => front.tell({ type: "outage", key: "*", isAway, message });
+  const link = new Link({
+    store,
+    clock,
+    onAway: (failure) => {
+      say(true, `${store.name} is away: ${failure.message.replace(/\.$/, "")}; ${SAYS[policy](outage)}`);
+      if (policy === "share") outage.begin();
+      const { queue } = parts().engine;
+      if (policy === "closed") queue.refuseAll(queue.lanes.values(), failure);
+      parts().arbiter.askAnew();
+    },
+    onBack: (send) => outage.tell(send),
+    onReturn: (awayMs) => {
+      outage.end();
+      say(false, `${store.name} is back after ${awayMs} ms`);
+      parts().arbiter.askAnew();
+    },
   });
-  const settler: Settler = new Settler({
-    engine,
-    link,
-    standby,
-    renewals,
-    onFreed: (keys) => broker?.freed(keys),
-    onHeld: (keys) => broker?.held(keys),
-    track: (work) => broker?.track(work),
-  });
-  const front = makeFront({ ...own, clock }, (parts) => {
-    const asked = { outage, isBatch: batch, process, name };
-    const counsel = (behind: Engine): Broker => {
-      made = behind;
-      broker = new Broker({ engine: behind, link, standby, settler, options: asked });
-      return broker;
+  const places = new Places(clock, link, process);
+  const outage = new Outage(link, places, { process, name, storeName: store.name });
+  const front = makeFront({ ...own, clock }, (given) => {
+    const makeArbiter = (engine: Engine): FleetArbiter => {
+      const arbiter = new FleetArbiter(engine, link, places, outage, { process, name, isBatch, outage: policy });
+      made = { engine, arbiter };
+      outage.attach(engine);
+      return arbiter;
     };
-    return new LocalLimiter({ ...parts, onExempt: (key) => parts.onDisabled(key, "localhost"), counsel });
+    return new LocalLimiter({ ...given, makeArbiter });
   });
-  if (broker === undefined) throw new Error("The front makes its engine at once.");
   const readPause = (value: unknown): number => durationUs(value, "duration", { allowInfinity: true });
-  const limiter = new StoreLimiter({ front, engine: engine(), broker, readPause });
+  const limiter = new StoreLimiter({ front, ...parts(), readPause });
   registerExchange(limiter, exchangeOf(front, "politely"));
   return limiter;
 }
@@ -89,7 +81,7 @@ export function shareKeyLimiter(
     );
   }
   const shared = shareLimiter(options, makeFront);
-  const keyLimiter = new StoreKeyLimiter(shared, key, (changed) => {
+  const keyLimiter = keyLimiterOf<SharedKeyLimiter>(shared, key, (changed) => {
     change(changed);
     return shared.configure({});
   });

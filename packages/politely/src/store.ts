@@ -1,4 +1,4 @@
 import "./withSharing.js";
 
 export { cellStore } from "./stores/cellStore.js";
-export type { CellChange, Cells, CellWrite, ChangeCells } from "./stores/cells.js";
+export type { Bell, CellChange, Cells, CellWrite, ChangeCells } from "./stores/cells.js";

@@ -76,7 +76,7 @@ describe("the rules", () => {
       'import { lane } from "./lane.js";',
       'import { gapReadyAt } from "../core/limits/gap.js";',
     ].join("\n");
-    expect(layerProblems([parseSource("scheduler/limiter.ts", text)])).toEqual([]);
+    expect(layerProblems([parseSource("fleet/limiter.ts", text)])).toEqual([]);
   });
 
   it("notice a mixed import of a type and a value", () => {

@@ -9,11 +9,17 @@ interface Period {
   readonly endsAtMs: number;
 }
 
-const HOUR_MS = 3_600_000;
 /** Longer than any period. */
-const REACH_MS = 32 * 24 * HOUR_MS;
+const REACH_MS = 32 * 24 * 3_600_000;
 
-/** Calendar periods of time zones. Days and months follow the local date, whatever summer time does to their length; hours follow the local clock's minutes. */
+/** What tells one period from all others within its reach. An hour that comes twice in autumn differs by its offset from UTC. */
+const LABELS: Readonly<Record<Calendar["per"], Intl.DateTimeFormatOptions>> = {
+  month: { month: "numeric" },
+  day: { month: "numeric", day: "numeric" },
+  hour: { month: "numeric", day: "numeric", hour: "numeric", timeZoneName: "longOffset" },
+};
+
+/** Calendar periods of time zones, by the local clock, whatever summer time does to their length. An hour in which the clock is set forward or back is two periods. */
 export class WallCalendar {
   readonly #formats = new Map<string, Intl.DateTimeFormat>();
   readonly #last = new Map<string, Period>();
@@ -21,39 +27,20 @@ export class WallCalendar {
   constructor(readonly wallMs: () => number) {}
 
   /** The period that holds `wallMs`, or the latest one there has been: a wall clock set back stays in the period it was in. */
-  periodAt(calendar: Calendar, wallMs: number): Period {
-    const name = `${calendar.per} ${calendar.timeZone}`;
+  periodAt({ per, timeZone }: Calendar, wallMs: number): Period {
+    const name = `${per} ${timeZone}`;
     const last = this.#last.get(name);
     if (last !== undefined && wallMs < last.endsAtMs) return last;
-    const label = this.#label(calendar, wallMs);
-    const isInside = (ms: number): boolean => this.#label(calendar, ms) === label;
+    const format = this.#formats.get(name) ?? new Intl.DateTimeFormat("en-US", { ...LABELS[per], timeZone });
+    this.#formats.set(name, format);
+    const label = format.format(wallMs);
+    const isInside = (ms: number): boolean => format.format(ms) === label;
     const startsAtMs = firstAfter(wallMs - REACH_MS, wallMs, isInside);
     const endsAtMs = firstAfter(wallMs, wallMs + REACH_MS, (ms) => !isInside(ms));
     const period = { startsAtMs, endsAtMs };
     this.#last.set(name, period);
     return period;
   }
-
-  /** The same text all through a period, and in no other one. */
-  #label({ per, timeZone }: Calendar, wallMs: number): string {
-    let format = this.#formats.get(timeZone);
-    if (format === undefined) {
-      const parts = { era: "short", year: "numeric", month: "numeric", day: "numeric", minute: "numeric" } as const;
-      const options = { ...parts, second: "numeric", calendar: "gregory", numberingSystem: "latn", timeZone } as const;
-      format = new Intl.DateTimeFormat("en-US", options);
-      this.#formats.set(timeZone, format);
-    }
-    const part = new Map(format.formatToParts(wallMs).map(({ type, value }) => [type, value]));
-    if (per !== "hour")
-      return [part.get("era"), part.get("year"), part.get("month"), per === "day" && part.get("day")].join(" ");
-    // Only the part of the offset below an hour moves the hours, so that the hour repeated in autumn is two periods.
-    const localMs = Number(part.get("minute")) * 60_000 + Number(part.get("second")) * 1000 + remainder(wallMs, 1000);
-    return String(Math.floor((wallMs + remainder(localMs - wallMs, HOUR_MS)) / HOUR_MS));
-  }
-}
-
-function remainder(value: number, divisor: number): number {
-  return ((value % divisor) + divisor) % divisor;
 }
 
 /** The first whole millisecond above `low` and up to `high` that has come: found by halving, since it stays so. */

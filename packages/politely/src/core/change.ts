@@ -42,7 +42,7 @@ export function forgetPacing(key: Key, nowUs: number, isWhole: boolean): void {
   rest.answeredUs = Number.NEGATIVE_INFINITY;
   rest.logs = undefined;
   rest.returned = undefined;
-  rest.cut = { atUs: nowUs, units: halves[2 * at + UNITS], isWhole: isWhole || rest.cut?.isWhole === true };
+  rest.cut = { atUs: nowUs, units: halves[2 * at + UNITS] };
   if (!isWhole) return;
   rest.quota = undefined;
   rest.holds = undefined;
@@ -51,7 +51,7 @@ export function forgetPacing(key: Key, nowUs: number, isWhole: boolean): void {
 /** The other starts that a key knows of: its log; without one those in flight and its debt, as starts at the last one, and at least that last one. */
 function knownStarts(key: Key, rule: Rule, pending: LoggedStart[], atUs: number): LoggedStart[] {
   const startUs = lastUs(key);
-  if (key.rest?.logs !== undefined || startUs === Number.NEGATIVE_INFINITY) return loggedStarts(key.rest?.logs, atUs);
+  if (key.rest?.logs !== undefined || startUs === Number.NEGATIVE_INFINITY) return loggedStarts(key.rest?.logs);
   const { words, at } = key;
   const counted = placesOf(key).filter(({ pendingUnits }) => pendingUnits === 0);
   const known: LoggedStart[] = counted.map(({ startedUs, units }) => ({ atUs: startedUs, units }));

@@ -1,6 +1,6 @@
 import type { LimitKind } from "../observe/types.js";
 import { type Ahead, type Bucket, type Cost, type Key, NOBODY, type Place, ROW, type Taken, type Tell } from "./key.js";
-import { gapGiveBack, gapOwesUntil, gapReadyAt, gapTake } from "./limits/gap.js";
+import { gapOwesUntil, gapReadyAt, gapTake } from "./limits/gap.js";
 import { holdsOweUntil, holdsReadyAt, pauseReadyAt } from "./limits/holds.js";
 import { isFollowed, placesGiveBack, placesOweUntil, placesReadyAt, placesTake } from "./limits/places.js";
 import { quotaGiveBack, quotaOwesUntil, quotaReadyAt, quotaTake } from "./limits/quota.js";
@@ -13,6 +13,14 @@ import type { Rule } from "./rule.js";
 
 const { FLIGHT, LAST_US, UNITS } = ROW;
 
+const LIMITS = [
+  ["minDelay", gapReadyAt],
+  ["rate", rateReadyAt],
+  ["window", windowReadyAt],
+  ["quota", quotaReadyAt],
+  ["concurrency", placesReadyAt],
+] as const;
+
 /** The limit that the last `readyAt` found most binding. */
 export const binding: { limit: LimitKind | undefined } = { limit: undefined };
 
@@ -24,25 +32,18 @@ export const binding: { limit: LimitKind | undefined } = { limit: undefined };
  */
 export function readyAt(key: Key, rule: Rule, cost: Cost, nowUs: number, ahead: Ahead = NOBODY, tell?: Tell): number {
   let atUs = nowUs;
-  let limit: LimitKind | undefined;
+  binding.limit = undefined;
   const holds = key.rest?.holds;
   if (holds !== undefined) {
     const pausedUs = pauseReadyAt(holds, nowUs, tell);
-    if (pausedUs > atUs) [atUs, limit] = [pausedUs, "pause"];
+    if (pausedUs > atUs) [atUs, binding.limit] = [pausedUs, "pause"];
     const heldUs = rule.enabled ? holdsReadyAt(key, holds, rule, nowUs, tell) : atUs;
-    if (heldUs > atUs) [atUs, limit] = [heldUs, "cooldown"];
+    if (heldUs > atUs) [atUs, binding.limit] = [heldUs, "cooldown"];
   }
-  const gapUs = gapReadyAt(key, rule, cost, nowUs, ahead, tell);
-  if (gapUs > atUs) [atUs, limit] = [gapUs, "minDelay"];
-  const rateUs = rateReadyAt(key, rule, cost, nowUs, ahead, tell);
-  if (rateUs > atUs) [atUs, limit] = [rateUs, "rate"];
-  const windowUs = windowReadyAt(key, rule, cost, nowUs, ahead, tell);
-  if (windowUs > atUs) [atUs, limit] = [windowUs, "window"];
-  const quotaUs = quotaReadyAt(key, rule, cost, nowUs, ahead, tell);
-  if (quotaUs > atUs) [atUs, limit] = [quotaUs, "quota"];
-  const placeUs = placesReadyAt(key, rule, cost, nowUs, ahead, tell);
-  if (placeUs > atUs) [atUs, limit] = [placeUs, "concurrency"];
-  binding.limit = limit;
+  for (const [limit, limitReadyAt] of LIMITS) {
+    const limitUs = limitReadyAt(key, rule, cost, nowUs, ahead, tell);
+    if (limitUs > atUs) [atUs, binding.limit] = [limitUs, limit];
+  }
   return atUs;
 }
 
@@ -71,7 +72,7 @@ function count(key: Key, rule: Rule, cost: Cost, startedUs: number, nowUs: numbe
   key.halves[2 * key.at + UNITS] += cost.rate;
   if (!rule.fromAnswer) logStart(key, rule, startedUs, cost.window, nowUs);
   const quota = rule.quota ?? key.rest?.quota;
-  return quota === undefined ? -1 : quotaTake(key, quota, cost.quota);
+  return quota === undefined ? -1 : quotaTake(key, quota, cost.quota, nowUs - startedUs);
 }
 
 function logStart(key: Key, rule: Rule, atUs: number, units: number, nowUs: number): void {
@@ -101,16 +102,14 @@ export function giveBack(key: Key, rule: Rule, taken: Taken, unused: Cost, nowUs
     rateGiveBack(key, bucket, unused.rate, laterUnits - returnedSince(key, taken, laterUnits), nowUs);
   }
   if (unused.rate < 0) key.halves[2 * key.at + UNITS] -= unused.rate;
-  if (laterUnits < Number.POSITIVE_INFINITY) {
-    if (isWhole) takeOut(key, taken, laterUnits);
-    const isLogged = taken.place === undefined || taken.place.pendingUnits === 0;
-    const { seedUnits = taken.unitsAfter - 1 } = key.rest ?? {};
-    const isSeed = taken.place === undefined && ((seedUnits - taken.unitsAfter) | 0) >= 0;
-    const units = isSeed ? Math.min(unused.window, Number(isWhole)) : unused.window;
-    if (isLogged && units !== 0) windowGiveBack(key, taken.startedUs, units);
-  }
-  const isForgotten = laterUnits === Number.POSITIVE_INFINITY && key.rest?.cut?.isWhole === true;
-  if (taken.period >= 0 && !isForgotten) quotaGiveBack(key, taken.period, unused.quota);
+  if (laterUnits === Number.POSITIVE_INFINITY) return;
+  if (isWhole) takeOut(key, taken, laterUnits);
+  const isLogged = taken.place === undefined || taken.place.pendingUnits === 0;
+  const { seedUnits = taken.unitsAfter - 1 } = key.rest ?? {};
+  const isSeed = taken.place === undefined && ((seedUnits - taken.unitsAfter) | 0) >= 0;
+  const units = isSeed ? Math.min(unused.window, Number(isWhole)) : unused.window;
+  if (isLogged && units !== 0) windowGiveBack(key, taken.startedUs, units);
+  if (taken.period >= 0) quotaGiveBack(key, taken.period, unused.quota);
 }
 
 /**
@@ -128,7 +127,7 @@ function takeOut(key: Key, { previousUs, unitsAfter, cost }: Taken, laterUnits: 
     key.needRest().returned = run;
     return;
   }
-  gapGiveBack(key, run.previousUs);
+  key.words[key.at + LAST_US] = run.previousUs;
   key.halves[2 * key.at + UNITS] = run.fromUnits;
   // Starts to come get these numbers again.
   if (key.rest !== undefined && isNext) key.rest.returned = undefined;
@@ -162,7 +161,7 @@ export function end(key: Key, rule: Rule, place: Place | undefined, nowUs: numbe
 export function lapse(key: Key, rule: Rule, nowUs: number): Place | undefined {
   const place = key.rest?.places?.first;
   if (place === undefined || place.startedUs + rule.maxHoldUs > nowUs) return undefined;
-  place.isLapsed = true;
+  place.lapsedUs = place.startedUs + rule.maxHoldUs;
   end(key, rule, place, place.startedUs + rule.maxHoldUs, place.pendingUnits);
   return place;
 }

@@ -79,8 +79,8 @@ export class Rest {
   measure: Bucket | undefined = undefined;
   /** What people, the site and its answers ask for on top of the rule. */
   holds: Holds | undefined = undefined;
-  /** A `reset` of pacing, or of all: starts up to here count no more, and can no longer be given back. */
-  cut: { readonly atUs: number; readonly units: number; readonly isWhole: boolean } | undefined = undefined;
+  /** A `reset` of pacing, or of all: starts up to here count no more, and give nothing back. */
+  cut: { readonly atUs: number; readonly units: number } | undefined = undefined;
   /** Starts returned unused that followed one another and were not the newest: the start before them, and `UNITS` before and after them. */
   returned: { readonly previousUs: number; readonly fromUnits: number; readonly toUnits: number } | undefined =
     undefined;
@@ -94,13 +94,11 @@ export interface Log {
   readonly spanUs: number;
   /** Starts lie on multiples of this, rounded up. */
   readonly grainUs: number;
-  /** How much later than it was a start may lie: more than a grain where the log began as a copy of a coarser one. */
+  /** A start lies less than this after its instant: more than a grain where the log began as a copy of others. */
   readonly blurUs: number;
   readonly atUs: number[];
   /** For each entry the units of all starts up to it, so that what a window holds is a difference. */
   readonly sums: number[];
-  /** The number of entries that makes tidying worthwhile. */
-  tidyFrom: number;
 }
 
 /** What holds a key, or slows it down, beside its rule. */
@@ -138,8 +136,8 @@ export interface Place {
   readonly units: number;
   /** Units that enter the windows at the answer; 0 once they are in. */
   pendingUnits: number;
-  /** It was held for longer than `maxHold`, and is free again. */
-  isLapsed: boolean;
+  /** When it was free again, since it was held for longer than `maxHold`. */
+  lapsedUs: number | undefined;
   /** Whose it is, for those who are told that it lapsed. */
   permit: object | undefined;
   previous: Place | undefined;

@@ -34,6 +34,8 @@ export interface Rule {
   readonly permitTtlUs: number;
   /** Undefined: answers change nothing but cooldowns. */
   readonly adaptive: AdaptiveRule | undefined;
+  /** The rule of which this is one process's part, while a store is away. */
+  readonly whole?: Rule | undefined;
   /** As written in the policy, for messages: `"1/s"`, burst and all. */
   readonly text: RuleText;
 }

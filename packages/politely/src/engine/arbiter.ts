@@ -1,9 +1,8 @@
-import type { Ahead, Cost, Tell } from "../core/key.js";
+import type { Cost, Tell } from "../core/key.js";
 import type { LimitKind } from "../observe/types.js";
-import type { CompiledPolicy, HostRule, ResolvedTarget } from "../policy/types.js";
-import type { HeldPermit } from "./permit.js";
+import type { HostRule, ResolvedTarget } from "../policy/types.js";
 
-// Read this file after core/key.ts. It says what the queue knows of a request, and whom it asks.
+// Read this file after core/key.ts. It says what the queue knows of a request, and what it is told by the arbiter that it asks (localArbiter.ts).
 
 /** The keys a request needs, all at once. Requests with the same name stand in one lane. */
 export interface Need {
@@ -40,40 +39,14 @@ export function keyName({ key, target, scopeNames }: Need, index: number): strin
 /** What keeps a request from starting now: the one of its keys that lets it start last. */
 export interface Stop {
   /** The number of that key among those of the request. */
-  readonly index: number;
+  index: number;
   /** When to look again; Infinity: only an answer or a person can tell. */
-  readonly atUs: number;
+  atUs: number;
   /** How much later costs nothing, since a bucket saves up meanwhile. */
-  readonly slackUs: number;
+  slackUs: number;
   /** The limit that says so. */
-  readonly limit: LimitKind | undefined;
+  limit: LimitKind | undefined;
 }
 
 /** Is told everything that stands in the way of a request, each with the number of its key. */
 export type TellAt = (index: number, ...told: Parameters<Tell>) => void;
-
-/**
- * Says who may start. The queue asks nobody else: in one process the arbiter is the rows of all keys and answers at once.
- *
- * All keys of a request are taken in one step or none is, and a refusal changes nothing.
- */
-export interface Arbiter {
-  /** Others share the limits: then the order of lanes is theirs to keep as well, and a lane waits for nothing but its own turn. */
-  readonly isShared: boolean;
-  /** What stops a request that comes after those `ahead`; undefined: nothing does. The answer is valid until the next question. */
-  look(need: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined;
-  /** When one key allows a start, after those `ahead`. */
-  readyAt(slot: number, cost: Cost, nowUs: number, ahead: Ahead): number;
-  /** Takes all keys of a request that nothing stops. */
-  take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit;
-  /** Throws what a request is refused with before it waits, if it is. */
-  assertOpen(need: Need): void;
-  /** Nobody knows yet whether those who wait in a lane have to. */
-  isUndecided(need: Need): boolean;
-  /** Asks once for somebody who does not wait. Rejects with `DeadlineError`; undefined where the answer is known at once. */
-  enterOnce(need: Need, costs: Costs): Promise<HeldPermit> | undefined;
-  /** What of a policy is in force for this process. */
-  partOf(policy: CompiledPolicy): CompiledPolicy;
-  /** Somebody does not wait in a lane any more; so many still do. */
-  left(need: Need, waiting: number): void;
-}

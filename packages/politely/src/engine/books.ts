@@ -47,25 +47,19 @@ export class Books {
   constructor(readonly slab: Slab) {}
 
   granted(slot: number, startedUs: number, waitedUs: number): void {
-    const { statsAt } = this.slab;
-    const isDelayed = waitedUs > DELAYED_OVER_US;
-    if (statsAt < 0) {
-      this.folded.granted += 1;
-      this.folded.waitedUs += waitedUs;
-      if (isDelayed) this.folded.delayed += 1;
-      return;
-    }
+    const at = this.#at(slot);
+    const delayed = waitedUs > DELAYED_OVER_US ? 1 : 0;
+    const sum = at < 0 ? this.folded : this.all;
+    sum.granted += 1;
+    sum.waitedUs += waitedUs;
+    sum.delayed += delayed;
+    if (at < 0) return;
     const { words, halves } = this.slab.chunkOf(slot);
-    const at = this.slab.wordOf(slot) + statsAt;
     // One that was recorded may have been before those that are counted.
     if (words[at + GRANTED] === 0 || startedUs < words[at + FIRST_US]) words[at + FIRST_US] = startedUs;
     words[at + GRANTED] += 1;
-    if (waitedUs !== 0) words[at + WAITED_US] += waitedUs;
-    if (isDelayed) halves[2 * at + HALVES.delayed] += 1;
-    const { all } = this;
-    all.granted += 1;
-    if (waitedUs !== 0) all.waitedUs += waitedUs;
-    if (isDelayed) all.delayed += 1;
+    words[at + WAITED_US] += waitedUs;
+    halves[2 * at + HALVES.delayed] += delayed;
   }
 
   /** Counts one more at a row; a host without one is counted with those folded together. */
@@ -112,10 +106,9 @@ export class Books {
 
   /** Whether a row has counted nothing yet. */
   isBlank(slot: number): boolean {
-    const at = this.#at(slot);
-    if (at < 0) return true;
-    const counts = this.slab.chunkOf(slot).words.subarray(at, at + WORDS);
-    return counts.every((count) => count === 0) && this.slab.rests.get(slot)?.kept === undefined;
+    const { kept } = this.slab.key(slot).rest ?? {};
+    const counts = this.read(slot);
+    return this.slab.statsAt < 0 || (kept === undefined && NAMES.every((name) => counts[name] === 0));
   }
 
   /** Sets a row's counts to what a host with `open` permits in flight must have; `isAlone`: those of no other row. */

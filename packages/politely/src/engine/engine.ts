@@ -37,12 +37,6 @@ export interface EngineOptions {
   readonly makeArbiter?: (engine: Engine) => LocalArbiter;
 }
 
-/** Somebody who waits until nobody waits and nothing is in flight, here or there. */
-interface Watcher {
-  readonly isQuiet: () => boolean;
-  readonly resolve: () => void;
-}
-
 /** The parts of a limiter of one process, and what they have in common: the clock, the events, what a target needs. */
 export class Engine {
   readonly clock: Clock;
@@ -62,7 +56,8 @@ export class Engine {
   #hotNeed: Need | undefined = undefined;
   #hotTarget = "";
   #lastUs = Number.NEGATIVE_INFINITY;
-  #watchers: Watcher[] = [];
+  /** Those who wait for quiet, here or there; each says whether it still does. */
+  #watchers: (() => boolean)[] = [];
   readonly #warned = new Set<string>();
 
   constructor(readonly options: EngineOptions) {
@@ -130,7 +125,7 @@ export class Engine {
     const half = 2 * word;
     const number = halves[half + PROFILE];
     const profile = number > PROFILE_MASK ? undefined : this.keys.profiles[number];
-    if (profile === undefined || !profile.isSimple) return null;
+    if (profile === undefined || !profile.isSimple || profile.era !== this.keys.era) return null;
     const { gapUs, maxHoldUs, rateCount, ratePerUs } = profile.rule;
     const previousUs = words[word + LAST_US];
     // Starts in flight that have come to nothing are counted as lost first.
@@ -150,7 +145,6 @@ export class Engine {
     halves[half + UNITS] = unitsAfter;
     this.books.granted(slot, nowUs, 0);
     this.books.flying += 1;
-    this.keys.granted(nowUs);
     const sinceUs = previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - previousUs;
     return new HeldPermit(this.arbiter, target, slot, nowUs, unitsAfter, sinceUs);
   }
@@ -186,7 +180,11 @@ export class Engine {
   /** Resolves once `isQuiet` is true. */
   whenQuiet(isQuiet: () => boolean): Promise<void> {
     return new Promise((resolve) => {
-      this.#watchers.push({ isQuiet, resolve });
+      this.#watchers.push(() => {
+        const isOver = isQuiet();
+        if (isOver) resolve();
+        return !isOver;
+      });
       this.queue.run();
     });
   }
@@ -202,12 +200,7 @@ export class Engine {
 
   /** Tells those who wait for quiet. Somebody may have stopped waiting, or something being in flight. */
   lookForQuiet(): void {
-    if (!this.isWatched) return;
-    const [watchers, busy]: [Watcher[], Watcher[]] = [this.#watchers, []];
-    for (const watcher of watchers)
-      if (watcher.isQuiet()) watcher.resolve();
-      else busy.push(watcher);
-    this.#watchers = busy;
+    if (this.isWatched) this.#watchers = this.#watchers.filter((isBusy) => isBusy());
   }
 
   /** The row of a host was given back. */

@@ -18,9 +18,6 @@ const { FLIGHT, LAST_US, OWED, PROFILE } = ROW;
 const GLOBAL_ROW = "\nglobal";
 /** Rows of intents and scopes that stay when they owe nothing, so that a rule that comes later finds their last start. */
 const OTHERS_KEPT = 10_000;
-/** Grants between two looks at rows that may owe nothing any more, and how many are looked at then. */
-const SWEEP_EVERY_MASK = 1023;
-const SWEEP_COUNT = 32;
 /** Rows looked at for each new key, so that a crawl of ever new hosts forgets as fast as it meets them. */
 const SWEEP_PER_KEY = 4;
 /** Up to so many rows are looked at in one go, so that no call works for longer than 50 ms. */
@@ -51,8 +48,8 @@ interface Era {
 interface Profile {
   readonly rule: Rule;
   readonly era: Era;
-  /** It is in force, and gap and bucket alone decide: no window, quota or places, and answers teach nothing. */
-  isSimple: boolean;
+  /** Gap and bucket alone decide: no window, quota or places, and answers teach nothing. */
+  readonly isSimple: boolean;
   /** What a bucket may owe after a start, in unit-microseconds. */
   readonly owedMost: number;
   /** The rows that are read under it. */
@@ -82,7 +79,6 @@ export class Keys {
   readonly #idle = new Map<string, number>();
   #oldest = this.#idle.entries();
   #cursor = this.rows.entries();
-  #grants = 0;
   /** No key owes nothing before this instant, as far as is known. */
   #firstFreeUs = Number.NEGATIVE_INFINITY;
 
@@ -142,12 +138,13 @@ export class Keys {
     }
     const scopeNames = ["host"];
     const rowNames = [key];
-    const add = (scopeName: string, rowName: string, rule: Rule): void => {
-      slots.push(this.#row(rowName, rule, true, nowUs));
+    const add = (scopeName: string, rowName: string, rule: Rule, isOneOfMany = true): void => {
+      slots.push(this.#row(rowName, rule, isOneOfMany, nowUs));
       scopeNames.push(scopeName);
       rowNames.push(rowName);
     };
-    if (intent !== undefined && intentRule !== undefined) add("intent", `\nintent\n${key}\n${intent}`, intentRule);
+    if (intent !== undefined && intentRule !== undefined)
+      add("intent", `\nintent\n${key}\n${intent}`, intentRule, isBound);
     for (const scope of new Set([...(host.scopes ?? []), ...scopes])) {
       const rule = policy.scopeRule(scope);
       if (rule !== undefined) add(scope, `\nscope\n${scope}`, rule);
@@ -164,14 +161,6 @@ export class Keys {
     const slot = this.rows.get(rowName);
     if (slot !== undefined) this.bring(slot, rowName, nowUs);
     return slot;
-  }
-
-  /** The same for a key that has to be held although it is forgotten; undefined where the policy has no rule for it, or the table is full. */
-  remake(rowName: string, nowUs: number): number | undefined {
-    const rule = ruleIn(this.policy, rowName);
-    return rule === undefined || this.rows.size >= this.#most
-      ? this.rowOf(rowName, nowUs)
-      : this.#row(rowName, rule, false, nowUs);
   }
 
   #row(rowName: string, rule: Rule, isBound: boolean, nowUs: number): number {
@@ -225,9 +214,10 @@ export class Keys {
     const number = this.slab.half(slot, PROFILE) & PROFILE_MASK;
     const profile = this.#profileOf(slot);
     profile.rowCount -= 1;
-    if (profile.rowCount > 0 || profile.era === this.era) return;
+    if (profile.rowCount > 0) return;
     this.profiles[number] = undefined;
     this.#freeNumbers.push(number);
+    if (profile.era === this.era) this.#numbers.delete(profile.rule);
   }
 
   /** Puts another policy in force, or resets every key. Rows follow when they are used, or one after the other. */
@@ -235,13 +225,6 @@ export class Keys {
     const before = this.era;
     this.era = { policy, fromUs: nowUs, forget, next: undefined };
     before.next = this.era;
-    for (const number of this.#numbers.values()) {
-      const profile = this.profiles[number] as Profile;
-      profile.isSimple = false;
-      if (profile.rowCount > 0) continue;
-      this.profiles[number] = undefined;
-      this.#freeNumbers.push(number);
-    }
     this.#numbers = new Map();
     this.sweep(nowUs, Math.min(SWEEP_MOST, Math.ceil(this.rows.size / PASS_PARTS) + PASS_PARTS));
   }
@@ -275,11 +258,6 @@ export class Keys {
     if (what !== "stats") forgetPacing(key, nowUs, what === "all");
     if (what !== "pacing" && !this.slab.hasFlag(slot, IS_OTHER) && !this.books.isBlank(slot))
       this.books.clear(slot, inFlight(key, rule, nowUs), nowUs, isAlone);
-  }
-
-  /** A start was granted: now and then some more rows are looked at. */
-  granted(nowUs: number): void {
-    if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.sweep(nowUs, SWEEP_COUNT);
   }
 
   /** Looks at some more rows: brings them up to date, and lets those go that owe nothing. Not between finding a row and taking from it. */

@@ -3,7 +3,6 @@ import type { ResolvedTarget } from "../policy/types.js";
 import type { AcquireOptions, Permit } from "../types.js";
 import type { Costs, Need } from "./arbiter.js";
 import { Heap, type Positioned } from "./heap.js";
-import type { Watch } from "./signals.js";
 
 // Who waits, and in what order. A waiter stands in a level (those of one priority), a level in a lane (those who need the same keys),
 // and a lane at the gate of each of its keys.
@@ -16,8 +15,6 @@ export class Waiter implements Positioned {
   level: Level | undefined = undefined;
   previous: Waiter | undefined = undefined;
   next: Waiter | undefined = undefined;
-  /** Its abort signal, if it has one. */
-  watch: Watch<Waiter> | undefined = undefined;
 
   constructor(
     readonly askedUs: number,

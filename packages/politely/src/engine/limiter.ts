@@ -4,12 +4,11 @@ import { needHolds } from "../core/limits/holds.js";
 import { inFlight } from "../core/limits/places.js";
 import { CapacityError, ClosedError } from "../errors.js";
 import type { Cause, Explanation, LimiterEvent, Stats, UntimedEvent } from "../observe/types.js";
-import type { CompiledPolicy, HttpRules, Limits, PolicyInput } from "../policy/types.js";
+import type { CompiledPolicy, PolicyInput } from "../policy/types.js";
 import type {
   AcquireOptions,
   Decision,
   Duration,
-  KeyLimiter,
   Limiter,
   Outcome,
   Permit,
@@ -18,29 +17,25 @@ import type {
   ResetWhat,
   Target,
 } from "../types.js";
-import { type Costs, HOST_ONLY, keyName, type Need } from "./arbiter.js";
+import { HOST_ONLY, keyName, type Need } from "./arbiter.js";
 import { Engine, type EngineOptions } from "./engine.js";
 import type { Waiter } from "./lanes.js";
 import { checkNames, checkOptions, checkPaused, costOf } from "./options.js";
-import { type Outlook, outlookOf } from "./outlook.js";
+import { BEHIND_OTHERS_MS, type Outlook, outlookOf } from "./outlook.js";
 import { NO_OPTIONS } from "./queue.js";
-import { allStats, eachStats, hasCounts, hostStats } from "./stats.js";
+import { allStats, eachStats, hostStats } from "./stats.js";
 
-/** When to look again where only those ahead stand in the way. */
-const BEHIND_OTHERS_MS = 100;
-/** The verbs that a limiter of one key has in common with one of many, but for the target. */
-const KEY_VERBS = [
-  ...(["acquire", "tryAcquire", "check", "record", "run", "wrap", "explain", "elapsedMs", "isEnabled"] as const),
-  ...(["pause", "resume", "cancelWaiting", "idle", "reset"] as const),
-];
+/** What stands in the way of a request. */
+type Judged = Pick<Outlook, "lookMs" | "isEstimate" | "causes" | "reason">;
 
-const CLOSED = "the limiter is closed";
-const CLOSED_CAUSE: Cause = {
-  limit: "closed",
-  scope: "all",
-  key: "*",
-  waitMs: Number.POSITIVE_INFINITY,
-  message: CLOSED,
+const FREE: Judged = { lookMs: 0, isEstimate: false, causes: [], reason: "" };
+const waitMs = Number.POSITIVE_INFINITY;
+const message = "the limiter is closed";
+const CLOSED: Judged = {
+  lookMs: waitMs,
+  isEstimate: false,
+  causes: [{ limit: "closed", scope: "all", key: "*", waitMs, message }],
+  reason: message,
 };
 
 /** What the verbs need beside the engine. */
@@ -78,13 +73,6 @@ export interface Loan {
   end(): boolean;
 }
 
-/** What somebody asks for. */
-interface Asked {
-  readonly need: Need;
-  readonly costs: Costs;
-  readonly nowUs: number;
-}
-
 /** The verbs of a limiter whose state is in this process. */
 export class LocalLimiter implements Limiter {
   readonly #engine: Engine;
@@ -98,7 +86,8 @@ export class LocalLimiter implements Limiter {
     this.#engine = new Engine(parts);
   }
 
-  get #policy(): CompiledPolicy {
+  /** What is in force now, for requests by HTTP as well. */
+  get policy(): CompiledPolicy {
     return this.#engine.keys.policy;
   }
 
@@ -133,7 +122,7 @@ export class LocalLimiter implements Limiter {
   }
 
   /** What a request needs and costs. A host for which there is no room is counted as refused in the row of all others. */
-  #request(target: Target, options: AcquireOptions = NO_OPTIONS): Asked {
+  #request(target: Target, options: AcquireOptions = NO_OPTIONS) {
     const { books, events, isClosed, keys } = this.#engine;
     if (isClosed) throw new ClosedError(this.keyOf(target));
     if (options !== NO_OPTIONS) checkOptions(options);
@@ -154,44 +143,37 @@ export class LocalLimiter implements Limiter {
 
   check(target: Target): Decision {
     try {
-      const { waitMs, outlook, isEstimate } = this.#judge(target);
-      if (waitMs === 0) return { proceed: true, waitMs: 0 };
-      const whole = Math.ceil(waitMs) + (this.parts.clock.earlyMs ?? 0);
-      return estimate({ proceed: false, waitMs: whole, reason: outlook?.reason ?? CLOSED }, isEstimate);
+      const { lookMs, reason, isEstimate } = this.#judge(target);
+      if (lookMs === 0) return { proceed: true, waitMs: 0 };
+      const waitMs = Math.ceil(lookMs) + (this.parts.clock.earlyMs ?? 0);
+      return estimate({ proceed: false, waitMs, reason }, isEstimate);
     } catch (error) {
       if (!(error instanceof CapacityError)) throw error;
-      const isEstimate = error.waitMs === Number.POSITIVE_INFINITY;
-      const waitMs = isEstimate ? BEHIND_OTHERS_MS : Math.ceil(error.waitMs);
-      return estimate({ proceed: false, waitMs, reason: error.message }, isEstimate);
+      const waitMs = Number.isFinite(error.waitMs) ? Math.ceil(error.waitMs) : BEHIND_OTHERS_MS;
+      return { proceed: false, waitMs, reason: error.message, isEstimate: true };
     }
   }
 
   explain(target: Target): Explanation {
-    const { waitMs, outlook, need, isEstimate } = this.#judge(target);
+    const { lookMs: waitMs, causes, need, isEstimate } = this.#judge(target);
     const { key, host, name } = need;
     const ahead = this.#engine.queue.lanes.get(name)?.size ?? 0;
-    const causes = outlook?.causes ?? (waitMs === 0 ? [] : [CLOSED_CAUSE]);
     return estimate({ key, proceed: waitMs === 0, waitMs, ahead, origin: host.origin, causes }, isEstimate);
   }
 
-  /** How long a request would wait now: 0 only if it would not. */
-  #judge(target: Target): { need: Need; waitMs: number; outlook?: Outlook; isEstimate: boolean } {
+  /** How long a request would wait now, and why; `lookMs` is 0 only if it would not. */
+  #judge(target: Target): Judged & { readonly need: Need } {
     const { arbiter, isClosed, queue } = this.#engine;
     const nowUs = this.#engine.nowUs();
     const need = this.#engine.need(target, nowUs);
-    if (isClosed) return { need, waitMs: CLOSED_CAUSE.waitMs, isEstimate: false };
-    if (queue.isFirst(need, ONE, nowUs) && arbiter.look(need, ONE, nowUs, NOBODY) === undefined) {
-      return { need, waitMs: 0, isEstimate: false };
-    }
-    const outlook = outlookOf(queue, need, ONE, 0, nowUs);
-    const { lookUs, isEstimate } = outlook;
-    if (lookUs > nowUs) return { need, waitMs: (lookUs - nowUs) / 1000, outlook, isEstimate };
-    return { need, waitMs: BEHIND_OTHERS_MS, outlook, isEstimate: true };
+    if (isClosed) return { need, ...CLOSED };
+    const isFree = queue.isFirst(need, ONE, nowUs) && arbiter.look(need, ONE, nowUs, NOBODY) === undefined;
+    return { need, ...(isFree ? FREE : outlookOf(queue, need, ONE, nowUs, 0)) };
   }
 
   /** What this process knows of what stands in the way of those who need the same. */
   causes(need: Need): readonly Cause[] {
-    return outlookOf(this.#engine.queue, need, ONE, 0, this.#engine.nowUs()).causes;
+    return outlookOf(this.#engine.queue, need, ONE, this.#engine.nowUs(), 0).causes;
   }
 
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
@@ -234,21 +216,12 @@ export class LocalLimiter implements Limiter {
   readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> =>
     this.parts.fetch(input, init);
 
-  /** How HTTP requests are made by the policy now in force. */
-  http(): HttpRules {
-    return this.#policy.http;
-  }
-
-  contactWantedBy(key: string): string | undefined {
-    return this.#policy.contactWantedBy(key);
-  }
-
   keyOf(target: Target): string {
-    return this.#policy.resolve(target).key;
+    return this.policy.resolve(target).key;
   }
 
   isEnabled(target: Target): boolean {
-    return this.#policy.isEnabled(target);
+    return this.policy.isEnabled(target);
   }
 
   /** Sets what robots.txt asks of a target's host. */
@@ -272,7 +245,7 @@ export class LocalLimiter implements Limiter {
   stats(target: Target): Stats | undefined;
   stats(): Stats[];
   stats(target?: Target): Stats | Stats[] | undefined {
-    const { events, keys } = this.#engine;
+    const { books, events, keys } = this.#engine;
     const nowUs = this.#engine.nowUs();
     try {
       if (target === undefined) return allStats(this.#engine, nowUs);
@@ -280,7 +253,7 @@ export class LocalLimiter implements Limiter {
       const slot = keys.rows.get(key);
       if (slot === undefined || this.parts.keepStats === 0) return undefined;
       const stats = hostStats(this.#engine, key, slot, nowUs);
-      return hasCounts(this.#engine, slot, stats) ? stats : undefined;
+      return books.isBlank(slot) && stats.waiting === 0 ? undefined : stats;
     } finally {
       events.flush();
     }
@@ -323,18 +296,17 @@ export class LocalLimiter implements Limiter {
     const nowUs = this.#engine.nowUs();
     const tell = (key: string): void => {
       const at = { key, atMs: nowUs / 1000 };
-      if (untilUs === undefined) events.emit?.({ type: "resume", ...at });
-      else events.emit?.({ type: "pause", ...at, untilMs: untilUs / 1000 });
+      events.emit?.(
+        untilUs === undefined ? { type: "resume", ...at } : { type: "pause", ...at, untilMs: untilUs / 1000 },
+      );
     };
     let slots: number[] = [];
     if (target === undefined) {
       tell("*");
       queue.pausedUntilUs = untilUs ?? Number.NEGATIVE_INFINITY;
       this.#engine.refresh();
-      if (untilUs === undefined) {
-        slots = [...this.#paused];
-        this.#paused.clear();
-      }
+      if (untilUs === undefined) slots = [...this.#paused];
+      queue.judgeDeadlines();
     } else {
       const need = this.#engine.need(target, nowUs);
       const named = namedParts(need);
@@ -342,13 +314,11 @@ export class LocalLimiter implements Limiter {
       slots = named.map((index) => need.slots[index]);
     }
     for (const slot of slots) {
-      if (untilUs === undefined && slab.key(slot).rest?.holds?.pausedUntilUs === undefined) continue;
-      needHolds(slab.key(slot)).pausedUntilUs = untilUs;
       if (untilUs !== undefined) this.#paused.add(slot);
+      else if (!this.#paused.delete(slot) || slab.key(slot).rest?.holds?.pausedUntilUs === undefined) continue;
+      needHolds(slab.key(slot)).pausedUntilUs = untilUs;
+      queue.judgeDeadlines(slot);
       queue.touch(slot);
-    }
-    if (untilUs !== undefined) {
-      for (const slot of target === undefined ? [undefined] : slots) queue.judgeDeadlines(slot);
     }
     queue.run();
   }
@@ -358,7 +328,7 @@ export class LocalLimiter implements Limiter {
     const { keys, queue } = this.#engine;
     const why = reason ?? new DOMException("The wait was cancelled.", "AbortError");
     if (target === undefined) return queue.cancelAll(queue.lanes.values(), () => why);
-    const { key, intent, scopes } = this.#policy.resolve(target);
+    const { key, intent, scopes } = this.policy.resolve(target);
     const named = String([intent, [...scopes].sort()]);
     const isMeant = ({ target: asked }: Waiter): boolean =>
       (intent === undefined && scopes.length === 0) || String([asked.intent, [...asked.scopes].sort()]) === named;
@@ -445,7 +415,7 @@ export class LocalLimiter implements Limiter {
 
   /** Emits what a person should know about the policy. */
   announce(): void {
-    for (const { path, message } of this.#policy.warnings) this.tell({ type: "warn", key: path, message });
+    for (const { path, message } of this.policy.warnings) this.tell({ type: "warn", key: path, message });
   }
 }
 
@@ -459,16 +429,4 @@ function namedParts({ scopeNames, target }: Need): readonly number[] {
   const isNamed = (name: string): boolean => name === "intent" || target.scopes.includes(name);
   const named = scopeNames.flatMap((name, index) => (isNamed(name) ? [index] : []));
   return named.length > 0 ? named : [0];
-}
-
-/** The verbs of a limiter with one key: those of `limiter`, always about `key`. */
-export function localKeyLimiter(limiter: LocalLimiter, key: string, configure: (limits: Limits) => void): KeyLimiter {
-  const verbs = KEY_VERBS.map((verb) => [verb, (limiter[verb] as (...given: unknown[]) => unknown).bind(limiter, key)]);
-  const { fetch } = limiter;
-  const [stats, subscribe, close] = [
-    limiter.statsNow.bind(limiter, key),
-    limiter.subscribe.bind(limiter),
-    limiter.close.bind(limiter),
-  ];
-  return { ...(Object.fromEntries(verbs) as KeyLimiter), stats, fetch, configure, subscribe, close };
 }

@@ -1,60 +1,66 @@
 import { Adaptive, learn } from "../core/adaptive.js";
-import { type Answer, type Heard, isBadAnswer } from "../core/answer.js";
+import { type Answer, isBadAnswer } from "../core/answer.js";
 import { binding, end, giveBack, lapse, readyAt, record, take, unitsSince } from "../core/decide.js";
 import type { Incident } from "../core/incident.js";
 import { type Ahead, type Cost, NOTHING, ONE, type Place, ROW, type Taken, type Tell } from "../core/key.js";
-import { holdsHear, holdsTake, needHolds } from "../core/limits/holds.js";
+import { type HeardAt, holdsHear, holdsReadyAt, holdsTake, needHolds } from "../core/limits/holds.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
-import { type Arbiter, type Costs, costAt, type Need, type Stop, type TellAt } from "./arbiter.js";
+import { type Costs, costAt, type Need, type Stop, type TellAt } from "./arbiter.js";
 import type { Engine } from "./engine.js";
 import { checkNames, readCost } from "./options.js";
-import { HeldPermit, isReported, type Part, type PermitOwner, type Reported, reportedOf } from "./permit.js";
+import { HeldPermit, isReported, type Part, type PermitOwner } from "./permit.js";
 import { HAS_GATE, HAS_REST, PROFILE_MASK } from "./slab.js";
 import { toUs } from "./systemClock.js";
 
 const { FLIGHT, LAST_US, PROFILE } = ROW;
 
-/** Decides over the rows of this process: who may start, what a start takes, and what becomes of it when its permit comes back. */
-export class LocalArbiter implements Arbiter, PermitOwner {
-  readonly #stop: { -readonly [Field in keyof Stop]: Stop[Field] } = {
-    index: 0,
-    atUs: 0,
-    slackUs: 0,
-    limit: undefined,
-  };
-  /** What was last said about a permit before its release. */
-  readonly #reported = new WeakMap<HeldPermit, Reported>();
-
+/**
+ * Says who may start, what a start takes, and what becomes of it when its permit comes back. The queue asks nobody else.
+ *
+ * It decides over the rows of this process and answers at once. One that shares its limits with others answers by what a store has granted.
+ * All keys of a request are taken in one step or none is, and a refusal changes nothing.
+ */
+export class LocalArbiter implements PermitOwner {
+  /** Others share the limits: then the order of lanes is theirs to keep as well, and a lane waits for nothing but its own turn. */
   readonly isShared: boolean = false;
+  readonly #stop: Stop = { index: 0, atUs: 0, slackUs: 0, limit: undefined };
+  /** What was last said about a permit before its release. */
+  readonly #reported = new WeakMap<HeldPermit, Answer>();
 
   constructor(readonly engine: Engine) {}
 
+  /** Throws what a request is refused with before it waits, if it is. */
   assertOpen(_need: Need): void {
     // Nothing closes the limits of a process.
   }
 
+  /** Nobody knows yet whether those who wait in a lane have to. */
   isUndecided(_need: Need): boolean {
     return false;
   }
 
-  enterOnce(_need: Need, _costs: Costs): Promise<HeldPermit> | undefined {
+  /** Asks once for somebody who does not wait. Rejects with `DeadlineError`; undefined where the answer is known at once. */
+  enterOnce(_need: Need, _costs: Costs, _signal: AbortSignal | undefined): Promise<HeldPermit> | undefined {
     return undefined;
   }
 
+  /** What of a policy is in force for this process. */
   partOf(policy: CompiledPolicy): CompiledPolicy {
     return policy;
   }
 
+  /** Somebody does not wait in a lane any more; so many still do. */
   left(_need: Need, _waiting: number): void {
     // Nobody else has to know.
   }
 
   /** Whether a permit was reported with that answer before. */
-  isKnown(permit: HeldPermit, answer: Answer, outcome: Outcome | undefined): boolean {
-    return isReported(this.#reported.get(permit), answer, outcome);
+  isKnown(permit: HeldPermit, answer: Answer): boolean {
+    return isReported(this.#reported.get(permit), answer);
   }
 
+  /** What stops a request that comes after those `ahead`; undefined: nothing does. The answer is valid until the next question. */
   look({ slots }: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined {
     const { keys, slab } = this.engine;
     const stop = this.#stop;
@@ -75,48 +81,37 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     return stop.atUs > nowUs ? stop : undefined;
   }
 
+  /** When one key allows a start, after those `ahead`. */
   readyAt(slot: number, cost: Cost, nowUs: number, ahead: Ahead): number {
     this.lapse(slot, nowUs);
     return readyAt(this.engine.slab.key(slot), this.engine.keys.ruleOf(slot), cost, nowUs, ahead);
   }
 
-  take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit {
+  /** Takes all keys of a request that nothing stops. `sharedUs`: the instant of a start that a store has granted, on its timeline. */
+  take(need: Need, costs: Costs, askedUs: number, nowUs: number, sharedUs?: number): HeldPermit {
+    const { key, slots, rowNames, scopeNames } = need;
     const { books, events, keys, slab } = this.engine;
-    const { slots, key } = need;
     const waitedUs = nowUs - askedUs;
-    const permit = this.#permit(need, costs, nowUs, waitedUs);
-    books.granted(slots[0], nowUs, waitedUs);
-    books.flying += 1;
-    for (const slot of slots) if (slab.hasFlag(slot, HAS_REST)) this.#started(slot, key, permit);
-    events.emit?.({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000 });
-    keys.granted(nowUs);
-    return permit;
-  }
-
-  #permit({ slots, key, rowNames, scopeNames }: Need, costs: Costs, nowUs: number, waitedUs: number): HeldPermit {
-    const { keys, slab } = this.engine;
-    const takeAt = (index: number): Taken =>
-      take(slab.key(slots[index]), keys.ruleOf(slots[index]), costAt(costs, index), nowUs);
-    const first = takeAt(0);
-    const { previousUs, unitsAfter } = first;
-    const sinceUs = previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - previousUs;
-    if (slots.length === 1 && costs === ONE && first.place === undefined && first.period < 0) {
-      return new HeldPermit(this, key, slots[0], nowUs, unitsAfter, sinceUs, waitedUs);
-    }
-    const parts: Part[] = slots.map((slot, index) => {
-      const taken = index === 0 ? first : takeAt(index);
+    const parts = slots.map((slot, index) => {
+      const taken = take(slab.key(slot), keys.ruleOf(slot), costAt(costs, index), nowUs);
       return { slot, rowName: rowNames[index], scopeName: scopeNames[index], taken };
     });
-    const permit = new HeldPermit(this, key, slots[0], nowUs, parts, sinceUs, waitedUs);
-    for (const { taken } of parts) if (taken?.place !== undefined) taken.place.permit = permit;
+    const { previousUs, unitsAfter, place, period } = parts[0].taken;
+    const sinceUs = previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - previousUs;
+    const isThin = slots.length === 1 && costs === ONE && place === undefined && period < 0;
+    const permit = new HeldPermit(this, key, slots[0], nowUs, isThin ? unitsAfter : parts, sinceUs, waitedUs);
+    for (const { slot, taken } of parts) {
+      if (taken.place !== undefined) taken.place.permit = permit;
+      // It may be the probe after a cooldown, or proof that nobody waits for one any more.
+      const holds = slab.key(slot).rest?.holds;
+      if (holds !== undefined && holdsTake(holds, permit, nowUs))
+        events.emit?.({ type: "probe", key, atMs: permit.startedAtMs });
+    }
+    books.granted(slots[0], nowUs, waitedUs);
+    books.flying += 1;
+    const shared = sharedUs === undefined ? {} : { startedAtMs: sharedUs / 1000 };
+    events.emit?.({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000, ...shared });
     return permit;
-  }
-
-  /** A start was made at a key that may remember an incident: it is the probe, or proof that nobody waits for one any more. */
-  #started(slot: number, key: string, permit: HeldPermit): void {
-    const holds = this.engine.slab.key(slot).rest?.holds;
-    if (holds !== undefined && holdsTake(holds, permit, permit.startedUs))
-      this.engine.events.emit?.({ type: "probe", key, atMs: permit.startedAtMs });
   }
 
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
@@ -125,12 +120,16 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const answer = this.engine.options.readOutcome(outcome);
     const nowUs = this.engine.nowUs();
     if (options !== undefined) checkNames(options, ["startedAtMs"], "options");
-    const startedUs = readStarted(options?.startedAtMs, nowUs);
+    const { startedAtMs = nowUs / 1000 } = options ?? {};
+    if (!Number.isFinite(startedAtMs))
+      throw new RangeError(`startedAtMs must be a finite number; got ${String(startedAtMs)}.`);
+    const startedUs = Math.min(nowUs, toUs(startedAtMs));
     const { key, slots, rowNames, scopeNames } = this.engine.need(target, nowUs);
-    const parts: Part[] = slots.map((slot, index) => {
+    const parts = slots.map((slot, index): Part => {
       return { slot, rowName: rowNames[index], scopeName: scopeNames[index], taken: undefined };
     });
-    const heldAt = this.#partOfScope(parts, key, answer.scope);
+    const permit = new HeldPermit(this, key, slots[0], startedUs, parts, undefined);
+    const meant = this.#meantBy(answer, permit);
     if (answer.kind === "unused") return;
     for (const slot of slots) {
       // Those held too long come first: they are answered by then.
@@ -139,8 +138,8 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     }
     books.granted(slots[0], startedUs, 0);
     events.emit?.({ type: "grant", key, atMs: startedUs / 1000, waitedMs: 0, recorded: true });
-    this.#hear(answer, parts, { key, startedUs, nowUs, heldAt, permit: undefined });
-    this.#touch(parts);
+    this.#hear(answer, permit, meant, nowUs);
+    this.#touch(permit);
   }
 
   reportAnswer(permit: HeldPermit, outcome: Outcome): void | Promise<void> {
@@ -148,12 +147,11 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     const answer = this.engine.options.readOutcome(outcome);
     if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
     if (outcome === undefined) throw new TypeError("report needs an outcome: how the request was answered.");
-    const { parts, key, startedUs } = permit;
-    const heldAt = this.#partOfScope(parts, key, answer.scope);
-    if (isReported(this.#reported.get(permit), answer, outcome)) return;
-    this.#hear(answer, parts, { key, startedUs, nowUs: this.engine.nowUs(), heldAt, permit });
-    this.#reported.set(permit, reportedOf(answer, outcome));
-    this.#touch(parts);
+    const meant = this.#meantBy(answer, permit);
+    if (this.isKnown(permit, answer)) return;
+    this.#hear(answer, permit, meant, this.engine.nowUs());
+    this.#reported.set(permit, answer);
+    this.#touch(permit);
   }
 
   releasePermit(
@@ -165,11 +163,11 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     if (options === undefined && this.#releasePlain(permit, outcome)) return;
     const { books, events } = this.engine;
     const answer = this.engine.options.readOutcome(outcome);
-    const { parts, key, startedUs, startedAtMs } = permit;
+    const { parts, key, startedAtMs } = permit;
     if (options !== undefined) checkNames(options, ["cost"], "options");
     const input = options?.cost;
     const costs = input === undefined ? undefined : readCost(parts.map(nameOf), input, 0);
-    const heldAt = this.#partOfScope(parts, key, answer.scope);
+    const meant = this.#meantBy(answer, permit);
     permit.mark = ~permit.mark;
     const nowUs = this.engine.nowUs();
     parts.forEach((part, index) => {
@@ -179,11 +177,9 @@ export class LocalArbiter implements Arbiter, PermitOwner {
       this.#settle(part.slot, taken, spent, nowUs);
       if (index === 0) books.flying -= 1;
     });
-    if (!isReported(this.#reported.get(permit), answer, outcome)) {
-      this.#hear(answer, parts, { key, startedUs, nowUs, heldAt, permit });
-    }
+    if (!this.isKnown(permit, answer)) this.#hear(answer, permit, meant, nowUs);
     events.emit?.({ type: "release", key, atMs: nowUs / 1000, startedAtMs, outcome: answer.kind });
-    this.#touch(parts);
+    this.#touch(permit);
   }
 
   /** Takes back a permit whose answer can change nothing: nobody waits, listens or learns there, and nothing is held. */
@@ -209,14 +205,12 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   /** Whether a start still counts as in flight, at a row that is still its own and up to date. One that was held for longer than `maxHold` may not. */
   #isOpen({ slot, rowName }: Part, { place, startedUs }: Taken, nowUs: number): boolean {
     const { keys, slab } = this.engine;
-    if (place?.isLapsed === true) return false;
-    const isOwn = place !== undefined || startedUs > keys.lostUntilUs;
-    if (isOwn) keys.bring(slot, rowName, nowUs);
-    else if (keys.rowOf(rowName, nowUs) !== slot) return false;
+    if (place?.lapsedUs !== undefined || keys.rowOf(rowName, nowUs) !== slot) return false;
     this.lapse(slot, nowUs);
-    if (place !== undefined) return !place.isLapsed;
-    if (slab.half(slot, FLIGHT) === 0) return false;
-    return isOwn || (startedUs >= keys.era.fromUs && startedUs + keys.ruleOf(slot).maxHoldUs > nowUs);
+    if (place !== undefined) return place.lapsedUs === undefined;
+    const isOwn = startedUs > keys.lostUntilUs;
+    const isRecent = startedUs >= keys.era.fromUs && startedUs + keys.ruleOf(slot).maxHoldUs > nowUs;
+    return slab.half(slot, FLIGHT) > 0 && (isOwn || isRecent);
   }
 
   /** Frees one place, giving back what was not used; `spent` is undefined for a request that was never sent. */
@@ -232,59 +226,50 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     end(key, rule, place, nowUs, spent?.window);
   }
 
-  /** Tells the keys of a start what was answered. */
-  #hear(answer: Answer, parts: readonly Part[], about: Start): void {
+  /** Tells the keys of a start what was answered. `meant` is the number of the key that the answer speaks of. */
+  #hear(answer: Answer, permit: HeldPermit, meant: number, nowUs: number): void {
     const { books, keys, slab } = this.engine;
-    const { startedUs, nowUs, heldAt, permit } = about;
+    const { key, startedUs } = permit;
     const { kind } = answer;
-    const isThrottled = kind === "rate_limited" && (permit && this.#reported.get(permit))?.kind !== kind;
-    const isOwn = startedUs > keys.lostUntilUs;
-    parts.forEach(({ slot: startedAt, rowName, scopeName, taken }, index) => {
-      const isHeld = index === heldAt;
-      // A permit that lapsed may have lost its row: the key is found again by name, and made where it has to be held.
-      let slot = isOwn ? startedAt : keys.rowOf(rowName, nowUs);
-      if (slot === undefined && isHeld && isBadAnswer(kind)) slot = keys.remake(rowName, nowUs);
+    const isThrottled = kind === "rate_limited" && this.#reported.get(permit)?.kind !== kind;
+    permit.parts.forEach((part, index) => {
+      const { rowName, taken } = part;
+      // A permit that lapsed may have lost its row, and its key may be forgotten.
+      const slot = keys.rowOf(rowName, nowUs);
       if (slot === undefined) return;
       if (index === 0 && isThrottled) books.count(slot, "throttled");
       // Nothing is known of what was started before a reset.
-      const later = isOwn && taken !== undefined ? unitsSince(slab.key(slot), taken) : 0;
-      this.#learn(answer, about, slot, scopeName, isHeld, later < Number.POSITIVE_INFINITY ? later : 0);
+      const later = taken && startedUs > keys.lostUntilUs ? unitsSince(slab.key(slot), taken) : 0;
+      const laterUnits = later < Number.POSITIVE_INFINITY ? later : 0;
+      this.#learn(answer, key, part, slot, { who: permit, startedUs, nowUs, isMeant: index === meant, laterUnits });
     });
   }
 
-  /**
-   * Learns from an answer at one key, where `laterUnits` were started after that request. To the keys it does not speak of (`isHeld` is false) it says at most that it
-   * was a success, or that their probe is back.
-   */
-  #learn(said: Answer, about: Start, slot: number, scopeName: string, isHeld: boolean, laterUnits: number): void {
+  /** Learns from an answer at one key. To the keys it does not speak of it says at most that it was a success, or that their probe is back. */
+  #learn(answer: Answer, key: string, { scopeName, taken }: Part, slot: number, at: Omit<HeardAt, "random">): void {
     const { keys, queue, slab } = this.engine;
-    const { kind, budget, scope } = said;
+    const { kind, budget, scope } = answer;
+    const { isMeant, startedUs, nowUs } = at;
     const rule = keys.ruleOf(slot);
-    const isBad = isHeld && isBadAnswer(kind) && rule.enabled;
-    const isLesson = rule.adaptive !== undefined && kind !== "neutral" && kind !== "unused";
-    const saysLeft = isHeld && budget !== undefined;
+    const isBad = isMeant && isBadAnswer(kind) && rule.enabled;
+    const isLesson =
+      rule.adaptive !== undefined && kind !== "neutral" && kind !== "unused" && (isMeant || scope === undefined);
+    const saysLeft = isMeant && budget !== undefined;
     if (!isBad && !saysLeft && !isLesson && slab.key(slot).rest?.holds?.incident === undefined) return;
-    const { key, startedUs, nowUs, permit } = about;
-    const answer: Heard = { ...said, startedUs, nowUs };
-    const holds = needHolds(slab.key(slot));
-    const { headers } = holds;
     const random = isBad ? this.engine.random() : 0;
-    const at = { who: permit, startedUs, nowUs, isMeant: isHeld, laterUnits, random };
-    const isHit = holdsHear(holds, rule, said, at);
-    if (isHit && holds.incident !== undefined) this.tellCooldown(key, said, nowUs, holds.incident);
-    let isSlower = false;
-    if (isLesson && (scope === undefined || isHeld)) {
+    const holds = needHolds(slab.key(slot));
+    const beforeUs = holdsReadyAt(slab.key(slot), holds, rule, nowUs);
+    if (holdsHear(holds, rule, answer, { ...at, random }) && holds.incident !== undefined)
+      this.tellCooldown(key, answer, nowUs, holds.incident);
+    if (isLesson) {
       // Only a host and its intents have a latency: what several hosts share has none of its own.
       const isOneSite = scopeName === "host" || scopeName === "intent";
-      const measuredUs = permit === undefined ? undefined : nowUs - startedUs;
+      const measuredUs = taken && nowUs - startedUs;
       const latencyUs = isOneSite ? (answer.latencyUs ?? measuredUs) : undefined;
       holds.adaptive ??= new Adaptive();
-      const { slowedUs } = holds.adaptive;
-      learn(rule.adaptive, holds.adaptive, { ...answer, latencyUs });
-      isSlower = holds.adaptive.gapUs > 0 && holds.adaptive.slowedUs > slowedUs;
+      learn(rule.adaptive, holds.adaptive, { ...answer, startedUs, nowUs, latencyUs });
     }
-    const isExhausted = holds.headers !== headers && holds.headers !== undefined && holds.headers.holdUntilUs > nowUs;
-    if (isHit || isSlower || isExhausted) queue.judgeDeadlines(slot);
+    if (holdsReadyAt(slab.key(slot), holds, rule, nowUs) > beforeUs) queue.judgeDeadlines(slot);
   }
 
   /** Says that an answer has begun or lengthened a hold. */
@@ -318,7 +303,7 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     if (index === 0) books.lapsed(slot, 1);
     queue.touch(slot);
     // A permit is told of once, by the first of its places that is free again.
-    if (permit.parts.some(({ taken }) => taken?.place !== place && taken?.place?.isLapsed === true)) return;
+    if (permit.parts.some(({ taken }) => taken?.place !== place && taken?.place?.lapsedUs !== undefined)) return;
     const key = index === 0 ? permit.key : permit.parts[index].scopeName;
     const afterMs = (nowUs - place.startedUs) / 1000;
     const atMs = nowUs / 1000;
@@ -328,12 +313,13 @@ export class LocalArbiter implements Arbiter, PermitOwner {
     events.emit?.({ type: "warn", key, atMs, message });
   }
 
-  #touch(parts: readonly Part[]): void {
+  #touch({ parts }: HeldPermit): void {
     for (const { slot } of parts) this.engine.queue.touch(slot);
     this.engine.queue.run();
   }
 
-  #partOfScope(parts: readonly Part[], key: string, scope: string | undefined): number {
+  /** The number of the key that an answer speaks of. */
+  #meantBy({ scope }: Answer, { key, parts }: HeldPermit): number {
     const index = scope === undefined ? 0 : parts.findIndex(({ scopeName }) => scopeName === scope);
     if (index >= 0) return index;
     // A host that is exempt takes nothing of its scopes, so there is nothing to hold.
@@ -343,24 +329,6 @@ export class LocalArbiter implements Arbiter, PermitOwner {
   }
 }
 
-/** A start that was answered. */
-interface Start {
-  readonly key: string;
-  readonly startedUs: number;
-  /** When the answer came. */
-  readonly nowUs: number;
-  /** The number of the key that the answer speaks of. */
-  readonly heldAt: number;
-  /** Undefined for a start that was recorded. */
-  readonly permit: HeldPermit | undefined;
-}
-
 function nameOf({ scopeName }: Part): string {
   return scopeName;
-}
-
-function readStarted(startedAtMs: number | undefined, nowUs: number): number {
-  if (startedAtMs === undefined) return nowUs;
-  if (Number.isFinite(startedAtMs)) return Math.min(nowUs, toUs(startedAtMs));
-  throw new RangeError(`startedAtMs must be a finite number; got ${String(startedAtMs)}.`);
 }

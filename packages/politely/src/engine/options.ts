@@ -14,7 +14,8 @@ export function costOf(need: Need, input: AcquireOptions["cost"], ruleOf: (slot:
   if (input === undefined || need.host.exempt) return ONE;
   const costs = readCost(need.scopeNames, input, 1);
   need.slots.forEach((slot, index) => {
-    const { rateCount, burst, windows, quota } = ruleOf(slot);
+    const rule = ruleOf(slot);
+    const { rateCount, burst, windows, quota } = rule.whole ?? rule;
     const cost = costAt(costs, index);
     const check = (units: number, most: number, rule: string): void => {
       if (units <= most) return;

@@ -3,8 +3,9 @@ import type { Cause } from "../observe/types.js";
 import { type Costs, keyName, type Need, type TellAt } from "./arbiter.js";
 import type { Queue } from "./queue.js";
 
-/** How often somebody should look again who waits for an answer of which nobody knows when it comes. */
+/** When to look again who waits for an answer of which nobody knows when it comes, or for nothing but others ahead. */
 const LOOK_AGAIN_US = 250_000;
+export const BEHIND_OTHERS_MS = 100;
 
 /** How long a request would wait, and why. */
 export interface WaitTold {
@@ -17,21 +18,15 @@ export interface WaitTold {
 export interface Outlook extends WaitTold {
   /** The earliest instant; a lower bound where somebody is ahead or an answer is waited for. */
   readonly atUs: number;
-  /** When to look again, where only an answer can tell: then it is a guess. */
-  readonly lookUs: number;
+  /** How long to wait before looking again. Where only an answer can tell, or others are ahead, it is a guess. */
+  readonly lookMs: number;
   readonly isEstimate: boolean;
   /** Everything in the way, the most binding first. */
   readonly causes: readonly Cause[];
 }
 
 /** What stands in the way of a request. `priority`: of a newcomer, who comes after those ahead in its lane; undefined for one that waits already, judged as if it were first. */
-export function outlookOf(
-  queue: Queue,
-  need: Need,
-  costs: Costs,
-  priority: number | undefined,
-  nowUs: number,
-): Outlook {
+export function outlookOf(queue: Queue, need: Need, costs: Costs, nowUs: number, priority?: number): Outlook {
   const { arbiter } = queue.engine;
   const lane = queue.lanes.get(need.name);
   const ahead = priority === undefined ? NOBODY : (lane?.aheadOf(priority) ?? NOBODY);
@@ -70,14 +65,18 @@ export function outlookOf(
     const gate = queue.gateAt(slot);
     if (gate === undefined || stopped.has(index)) return;
     const isKept = queue.isKeptAt(gate);
-    if (!isKept && gate.parked.size === 0) return;
+    // Where the order of lanes is a store's to keep, nobody waits for any lane but its own.
+    const isAhead = arbiter.isShared ? index === 0 && lane !== undefined : gate.parked.size > 0;
+    if (!isKept && !isAhead) return;
     const key = keyName(need, index);
     const message = `${gate.waiting} ${gate.waiting === 1 ? "request waits" : "requests wait"} for ${key} already`;
     causes.push({ limit: isKept ? "reserved" : "queue", scope: need.scopeNames[index], key, waitMs: 0, message });
   });
   causes.sort((a, b) => b.waitMs - a.waitMs);
   const reason = causes[0]?.message ?? "it is not its turn yet";
-  return { atUs, waitMs: (atUs - nowUs) / 1000, lookUs: Math.max(atUs, lookUs), isEstimate, causes, reason };
+  const waitMs = (atUs - nowUs) / 1000;
+  const lookMs = (Math.max(atUs, lookUs) - nowUs) / 1000 || BEHIND_OTHERS_MS;
+  return { atUs, waitMs, lookMs, isEstimate: isEstimate || waitMs === 0, causes, reason };
 }
 
 /** How long it takes, as the end of a sentence. */

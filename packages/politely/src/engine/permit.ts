@@ -1,6 +1,6 @@
 import type { Answer } from "../core/answer.js";
 import { ONE, type Taken } from "../core/key.js";
-import type { Outcome, Permit, ReleaseOptions } from "../types.js";
+import type { Outcome, ReleaseOptions } from "../types.js";
 import { HOST_ONLY } from "./arbiter.js";
 
 /** Who takes permits back. */
@@ -12,7 +12,7 @@ export interface PermitOwner {
     options: ReleaseOptions | undefined,
   ): void | Promise<void>;
   /** What a store knows of a start: its instant there, and its token. Absent without one. */
-  sharedStart?(permit: HeldPermit): { readonly startedUs: number; readonly token: number };
+  sharedStart?(permit: HeldPermit): { readonly startedUs: number; readonly token: number | undefined };
 }
 
 /** One of the keys of a start, and what was taken from it; nothing for a start that was recorded. */
@@ -31,7 +31,7 @@ const ASYNC_DISPOSE: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.
  * A granted start. It is its own record of what was taken when that was one unit of one key without places or quota, so that the
  * common grant makes one small object.
  */
-export class HeldPermit implements Permit {
+export class HeldPermit {
   constructor(
     readonly owner: PermitOwner,
     readonly key: string,
@@ -56,6 +56,14 @@ export class HeldPermit implements Permit {
 
   get token(): number | undefined {
     return this.owner.sharedStart?.(this).token;
+  }
+
+  /** When its place was free again, since it was held for longer than `maxHold`; undefined while it has one, and once released. */
+  get lapsedAtMs(): number | undefined {
+    const { detail } = this;
+    if (typeof detail === "number" || this.isReleased) return undefined;
+    const lapsedUs = detail.find(({ taken }) => taken?.place?.lapsedUs !== undefined)?.taken?.place?.lapsedUs;
+    return lapsedUs === undefined ? undefined : lapsedUs / 1000;
   }
 
   get waitedMs(): number {
@@ -98,20 +106,7 @@ export class HeldPermit implements Permit {
   }
 }
 
-/** What was last said about a start before its end. `detail` is the very thing that says more: a response that is given twice has the same headers both times. */
-export interface Reported extends Pick<Answer, "kind" | "scope"> {
-  readonly detail: unknown;
-}
-
-/** What is to be remembered of an answer, to know it again. */
-export function reportedOf({ kind, scope }: Answer, outcome: Outcome | undefined): Reported {
-  const hasMore = typeof outcome === "object";
-  return { kind, scope, detail: !hasMore ? undefined : "kind" in outcome ? outcome.retryAfterMs : outcome.headers };
-}
-
-/** Whether an answer is the one reported before: of the same kind, and with nothing in it that was not in that one. */
-export function isReported(before: Reported | undefined, answer: Answer, outcome: Outcome | undefined): boolean {
-  if (before?.kind !== answer.kind || before.scope !== answer.scope) return false;
-  const { detail } = reportedOf(answer, outcome);
-  return detail === undefined || detail === before.detail;
+/** Whether an answer says no more than the one that was reported before: the same word, and no longer wait. */
+export function isReported(before: Answer | undefined, { kind, scope, retryAfterUs }: Answer): boolean {
+  return before?.kind === kind && before.scope === scope && retryAfterUs <= before.retryAfterUs;
 }

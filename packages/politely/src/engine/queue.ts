@@ -1,13 +1,13 @@
 import { NOBODY, ONE } from "../core/key.js";
-import { CapacityError, DeadlineError, QueueFullError } from "../errors.js";
-import type { LimitKind } from "../observe/types.js";
+import { DeadlineError, PolitelyError, QueueFullError, type StoreError } from "../errors.js";
+import type { LimitKind, UntimedEvent } from "../observe/types.js";
 import type { AcquireOptions, Permit } from "../types.js";
 import { type Costs, costAt, type Need, type Stop } from "./arbiter.js";
 import type { Engine } from "./engine.js";
 import { Heap } from "./heap.js";
 import { Elder, Gate, isDueBefore, isElderBefore, isGateBefore, isLaneBefore, Lane, Waiter } from "./lanes.js";
 import { costOf } from "./options.js";
-import { type Outlook, outlookOf, type WaitTold } from "./outlook.js";
+import { outlookOf, type WaitTold } from "./outlook.js";
 import { Signals } from "./signals.js";
 import { HAS_GATE, IS_OTHER } from "./slab.js";
 import { OneTimer } from "./systemClock.js";
@@ -30,6 +30,8 @@ const NO_SLOT = -1;
 export const NO_OPTIONS: AcquireOptions = {};
 /** What those are told whose request a new policy has no room for. */
 const MISFIT: WaitTold = { waitMs: Number.POSITIVE_INFINITY, reason: "it does not fit the new policy" };
+/** How a wait without a start is counted. */
+const ENDS = { cancel: "cancelled", refuse: "refused", expire: "expired" } as const;
 /** What holds a key whatever anybody does. A head it stops has no keys kept for it. */
 const HELD_BY: ReadonlySet<LimitKind | undefined> = new Set(["cooldown", "pause", "quota"]);
 
@@ -46,7 +48,7 @@ export class Queue {
   /** Nothing starts before this instant. */
   pausedUntilUs = Number.NEGATIVE_INFINITY;
   readonly #deadlines = new Heap<Waiter>(isDueBefore);
-  readonly #signals = new Signals<Waiter>(
+  readonly #signals = new Signals(
     (waiter, reason) => this.#cancel(waiter, reason),
     () => this.run(),
   );
@@ -90,40 +92,52 @@ export class Queue {
   enter(need: Need, costs: Costs, options: AcquireOptions, maxWaitUs: number, nowUs: number): Permit | Promise<Permit> {
     const { arbiter } = this.engine;
     arbiter.assertOpen(need);
-    const once = maxWaitUs === 0 ? arbiter.enterOnce(need, costs) : undefined;
-    if (once !== undefined) return once;
-    const permit = this.start(need, costs, nowUs);
+    const once = maxWaitUs === 0 ? arbiter.enterOnce(need, costs, options.signal) : undefined;
+    const permit = once ?? this.start(need, costs, nowUs);
     if (permit !== undefined) return permit;
-    const { keys } = this.engine;
-    const extra = arbiter.isUndecided(need) ? UNDECIDED_MOST : 0;
-    const full = need.slots.findIndex((slot) => this.waitingAt(slot) >= keys.ruleOf(slot).maxQueue + extra);
-    if (full >= 0) {
-      this.refused(need, costs, "POLITELY_QUEUE_FULL", nowUs);
-      throw new QueueFullError(full === 0 ? need.key : need.scopeNames[full], keys.ruleOf(need.slots[full]).maxQueue);
+    const isUndecided = arbiter.isUndecided(need);
+    const full = this.#fullness(need, isUndecided ? UNDECIDED_MOST : 0);
+    if (full !== undefined) {
+      this.refused(need, costs, full.code, nowUs);
+      throw full;
     }
-    const { priority = 0, signal } = options;
-    if (maxWaitUs < Number.POSITIVE_INFINITY) {
-      const outlook = outlookOf(this, need, costs, priority, nowUs);
+    const { priority = 0 } = options;
+    const isTold = this.engine.events.emit !== undefined && (!isUndecided || this.pausedUntilUs > nowUs);
+    if (isTold || maxWaitUs < Number.POSITIVE_INFINITY) {
+      const outlook = outlookOf(this, need, costs, nowUs, priority);
       if (outlook.atUs > nowUs + maxWaitUs || maxWaitUs === 0) {
         this.refused(need, costs, "POLITELY_DEADLINE", nowUs, outlook);
         throw deadlineError(need.key, outlook, maxWaitUs);
       }
+      if (isTold) this.#tellWait(need, outlook, this.lanes.get(need.name)?.aheadOf(priority).requests ?? 0, nowUs);
     }
-    const promise = new Promise<Permit>(capture);
-    const { resolve, reject } = captured;
-    // A copy, since the caller may use its options again.
-    const own = options === NO_OPTIONS ? options : { ...options };
-    const waiter = new Waiter(nowUs, ++this.#sequence, costs, need.target, own, nowUs + maxWaitUs, resolve, reject);
-    const { emit } = this.engine.events;
-    if (emit !== undefined && extra === 0) {
-      const { waitMs, reason } = outlookOf(this, need, costs, priority, nowUs);
-      const ahead = this.lanes.get(need.name)?.aheadOf(priority).requests ?? 0;
-      emit({ type: "wait", key: need.key, atMs: nowUs / 1000, waitMs, reason, ahead });
+    return this.#wait(need, costs, options, nowUs + maxWaitUs, nowUs);
+  }
+
+  /** Apart from `enter`, so that those who do not wait pay nothing for the promise. */
+  #wait(need: Need, costs: Costs, options: AcquireOptions, deadlineUs: number, nowUs: number): Promise<Permit> {
+    return new Promise((resolve, reject) => {
+      // A copy, since the caller may use its options again.
+      const own = options === NO_OPTIONS ? options : { ...options };
+      const waiter = new Waiter(nowUs, ++this.#sequence, costs, need.target, own, deadlineUs, resolve, reject);
+      this.#add(waiter, own.priority ?? 0, need, nowUs);
+      this.#signals.watch(waiter);
+      this.run(nowUs);
+    });
+  }
+
+  #tellWait({ key }: Need, { waitMs, reason }: WaitTold, ahead: number, nowUs: number): void {
+    this.engine.events.emit?.({ type: "wait", key, atMs: nowUs / 1000, waitMs, reason, ahead });
+  }
+
+  /** The error for one more, where a key of a request has no room for it in its queue, by more than `extra` places. */
+  #fullness({ key, slots, scopeNames }: Need, extra: number): QueueFullError | undefined {
+    for (const [index, slot] of slots.entries()) {
+      const { maxQueue } = this.engine.keys.ruleOf(slot);
+      if (this.waitingAt(slot) >= maxQueue + extra)
+        return new QueueFullError(index === 0 ? key : scopeNames[index], maxQueue);
     }
-    this.#add(waiter, priority, need, nowUs);
-    if (signal !== undefined) this.#signals.watch(signal, waiter);
-    this.run(nowUs);
-    return promise;
+    return undefined;
   }
 
   /** Grants at once, or takes nothing. */
@@ -132,18 +146,18 @@ export class Queue {
     if (!this.isFirst(need, costs, nowUs) || arbiter.look(need, costs, nowUs, NOBODY) !== undefined) return undefined;
     const permit = arbiter.take(need, costs, nowUs, nowUs);
     if (this.waiting > 0) {
-      this.#started(need.slots);
+      for (const slot of need.slots) this.touch(slot);
       this.run(nowUs);
     } else this.engine.events.flush();
     return permit;
   }
 
   /** Counts a request that is turned away before it waits. */
-  refused(need: Need, costs: Costs, code: string, nowUs: number, known?: Outlook): void {
+  refused(need: Need, costs: Costs, code: string, nowUs: number, known?: WaitTold): void {
     this.engine.books.count(need.slots[0], "refused");
     const { events } = this.engine;
     if (events.emit === undefined) return;
-    const { waitMs, reason } = known ?? outlookOf(this, need, costs, 0, nowUs);
+    const { waitMs, reason } = known ?? outlookOf(this, need, costs, nowUs, 0);
     events.emit({ type: "refuse", key: need.key, atMs: nowUs / 1000, code, waitMs, reason });
     events.flush();
   }
@@ -162,39 +176,42 @@ export class Queue {
     return cancelled;
   }
 
+  /** Refuses everybody in these lanes, since the store cannot be asked. */
+  refuseAll(lanes: Iterable<Lane>, error: StoreError): void {
+    const nowUs = this.engine.nowUs();
+    const told = { waitMs: Number.POSITIVE_INFINITY, reason: error.message };
+    for (const lane of Array.from(lanes))
+      for (const waiter of lane.everybody()) this.#refuse(waiter, error, told, nowUs);
+    this.run();
+  }
+
   #cancel(waiter: Waiter, reason: unknown): void {
-    this.#end(waiter, "cancelled", reason);
-    const { events } = this.engine;
-    if (events.emit === undefined) return;
     const nowUs = this.engine.nowUs();
     const waitedMs = (nowUs - waiter.askedUs) / 1000;
-    events.emit({ type: "cancel", key: waiter.target.key, atMs: nowUs / 1000, waitedMs });
-    events.flush();
+    this.#end(waiter, reason, { type: "cancel", key: waiter.target.key, waitedMs }, nowUs);
+    this.engine.events.flush();
   }
 
-  #refuse(waiter: Waiter, error: unknown, code: string, { waitMs, reason }: WaitTold, nowUs: number): void {
-    this.#end(waiter, "refused", error);
-    const { key } = waiter.target;
-    this.engine.events.emit?.({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason });
+  #refuse(waiter: Waiter, error: unknown, { waitMs, reason }: WaitTold, nowUs: number): void {
+    const code = error instanceof PolitelyError ? error.code : "POLITELY_POLICY";
+    this.#end(waiter, error, { type: "refuse", key: waiter.target.key, code, waitMs, reason }, nowUs);
   }
 
-  #expire(waiter: Waiter, nowUs: number): void {
-    const { askedUs, costs, deadlineUs, lane } = waiter;
-    if (lane === undefined) return;
-    const { need } = lane;
-    const outlook = outlookOf(this, need, costs, undefined, nowUs);
-    this.#end(waiter, "expired", deadlineError(need.key, outlook, deadlineUs - askedUs));
-    const afterMs = (nowUs - askedUs) / 1000;
-    this.engine.events.emit?.({ type: "expire", key: need.key, atMs: nowUs / 1000, what: "waiter", afterMs });
+  #expire(waiter: Waiter, { need }: Lane, nowUs: number): void {
+    const { askedUs, costs, deadlineUs } = waiter;
+    const { key } = need;
+    const error = deadlineError(key, outlookOf(this, need, costs, nowUs), deadlineUs - askedUs);
+    this.#end(waiter, error, { type: "expire", key, what: "waiter", afterMs: (nowUs - askedUs) / 1000 }, nowUs);
   }
 
-  /** Ends a wait without a start: counts why, and tells the caller. */
-  #end(waiter: Waiter, what: "cancelled" | "refused" | "expired", error: unknown): void {
-    const { books, keys } = this.engine;
+  /** Ends a wait without a start: counts why, and tells the caller and those who listen. */
+  #end(waiter: Waiter, error: unknown, event: UntimedEvent & { type: keyof typeof ENDS }, nowUs: number): void {
+    const { books, events, keys } = this.engine;
     const slot = waiter.lane?.need.slots[0] ?? keys.rows.get(waiter.target.key);
     this.#leave(waiter);
-    books.count(slot, what);
+    books.count(slot, ENDS[event.type]);
     waiter.reject(error);
+    events.emit?.({ ...event, atMs: nowUs / 1000 });
   }
 
   /** Refuses those at a key, or at all, whose deadline has become impossible. Run the queue afterwards. */
@@ -205,14 +222,13 @@ export class Queue {
     for (const lane of Array.from(lanes)) {
       const { need } = lane;
       // Most ask for the same: that is worked out once.
-      const one = outlookOf(this, need, ONE, undefined, nowUs);
+      const one = outlookOf(this, need, ONE, nowUs);
       for (const waiter of lane.everybody()) {
         const { costs, askedUs, deadlineUs } = waiter;
         if (deadlineUs === Number.POSITIVE_INFINITY) continue;
-        const outlook = costs === ONE ? one : outlookOf(this, need, costs, undefined, nowUs);
+        const outlook = costs === ONE ? one : outlookOf(this, need, costs, nowUs);
         if (outlook.atUs <= deadlineUs) continue;
-        const error = deadlineError(need.key, outlook, deadlineUs - askedUs);
-        this.#refuse(waiter, error, error.code, outlook, nowUs);
+        this.#refuse(waiter, deadlineError(need.key, outlook, deadlineUs - askedUs), outlook, nowUs);
       }
     }
   }
@@ -232,8 +248,7 @@ export class Queue {
         if (options.maxWait === undefined) waiter.deadlineUs = askedUs + keys.maxWaitUs(need);
         this.#add(waiter, options.priority ?? 0, need, nowUs);
       } catch (error) {
-        const code = error instanceof CapacityError ? error.code : "POLITELY_POLICY";
-        this.#refuse(waiter, error, code, MISFIT, nowUs);
+        this.#refuse(waiter, error, MISFIT, nowUs);
       }
     }
     this.#former = undefined;
@@ -241,26 +256,21 @@ export class Queue {
     this.run();
   }
 
-  /** A lane that was undecided has to wait: says so to those who came after `sinceUs`, and refuses those for whom there is no room. */
-  decided(need: Need, sinceUs: number): void {
-    const { events, keys } = this.engine;
+  /** A lane that was undecided has to wait, but for some who may start: says so to those who came after `sinceUs`, and refuses those of them for whom there is no room. */
+  decided(need: Need, sinceUs: number, mayStart: number): void {
     const nowUs = this.engine.nowUs();
     const waiting = (this.lanes.get(need.name)?.everybody() ?? []).sort((a, b) => a.sequence - b.sequence);
-    for (const [ahead, { askedUs, costs }] of waiting.entries()) {
-      if (events.emit === undefined || askedUs <= sinceUs) continue;
-      const { waitMs, reason } = outlookOf(this, need, costs, undefined, nowUs);
-      events.emit({ type: "wait", key: need.key, atMs: nowUs / 1000, waitMs, reason, ahead });
+    const outlook = outlookOf(this, need, waiting[0]?.costs ?? ONE, nowUs);
+    for (const [ahead, { askedUs }] of waiting.entries()) {
+      if (askedUs > sinceUs) this.#tellWait(need, outlook, ahead, nowUs);
     }
-    for (const [index, slot] of need.slots.entries()) {
-      const { maxQueue } = keys.ruleOf(slot);
-      while (this.waitingAt(slot) > maxQueue) {
-        const newest = waiting.pop();
-        if (newest === undefined) break;
-        const error = new QueueFullError(index === 0 ? need.key : need.scopeNames[index], maxQueue);
-        this.#refuse(newest, error, error.code, outlookOf(this, need, newest.costs, undefined, nowUs), nowUs);
-      }
+    const extra = 1 + mayStart;
+    for (let error = this.#fullness(need, extra); error !== undefined; error = this.#fullness(need, extra)) {
+      const newest = waiting.pop();
+      if (newest === undefined || newest.askedUs <= sinceUs) break;
+      this.#refuse(newest, error, outlook, nowUs);
     }
-    events.flush();
+    this.engine.events.flush();
   }
 
   #leave(waiter: Waiter): void {
@@ -316,21 +326,10 @@ export class Queue {
     const gate = this.#gates.get(slot);
     if (gate === undefined) return;
     this.#wake(gate);
-    this.#changed(gate);
-  }
-
-  /** Lanes that need a host, and wait elsewhere in front of others, may be stopped at the host from now on. So may the one whose keys are kept. */
-  #changed(gate: Gate): void {
-    const lanes = this.engine.keys.slab.hasFlag(gate.slot, IS_OTHER) ? [] : gate.lanes;
+    // Lanes that need a host, and wait elsewhere in front of others, may be stopped at the host from now on. So may the one whose keys are kept.
+    const lanes = this.engine.keys.slab.hasFlag(slot, IS_OTHER) ? [] : gate.lanes;
     for (const lane of lanes) if (lane.gate !== undefined && lane.gate !== gate) this.#wake(lane.gate);
     if (this.isKeptAt(gate) && this.#kept?.gate !== undefined) this.#wake(this.#kept.gate);
-  }
-
-  #started(slots: readonly number[]): void {
-    for (const slot of slots) {
-      const gate = this.#gates.get(slot);
-      if (gate !== undefined) this.#changed(gate);
-    }
   }
 
   /** Starts everybody whose turn it is, sets the timer for the next, and tells what happened. `atUs`: an instant read by the same call, which serves for the first decision. */
@@ -358,7 +357,8 @@ export class Queue {
       const gate = this.#firstGate(nowUs);
       const overdue = this.#deadlines.peek();
       if (gate !== undefined && gate.readyUs <= nowUs && nowUs >= this.pausedUntilUs) this.#serve(gate, nowUs);
-      else if (overdue !== undefined && overdue.deadlineUs <= nowUs) this.#expire(overdue, nowUs);
+      else if (overdue !== undefined && overdue.deadlineUs <= nowUs && overdue.lane)
+        this.#expire(overdue, overdue.lane, nowUs);
       else if (nowUs >= this.#alarmUs) {
         this.#alarmUs = Number.POSITIVE_INFINITY;
         this.engine.keys.sweepAll(nowUs);
@@ -385,15 +385,14 @@ export class Queue {
       this.#wake(gate);
       return;
     }
-    const signal = head.watch?.signal;
-    if (head.deadlineUs < nowUs) this.#expire(head, nowUs);
+    const { signal } = head.options;
+    if (head.deadlineUs < nowUs) this.#expire(head, lane, nowUs);
     // Its signal is telling everybody just now, and somebody told before it has made the queue run.
     else if (signal?.aborted === true) this.#cancel(head, signal.reason);
     else {
       const stop = this.#stopOf(lane, nowUs);
       if (stop === undefined) this.#grant(lane, head, nowUs);
-      else if (stop === gate) this.#setStop(gate);
-      else this.#move(lane, stop);
+      else this.#stopAt(lane, stop);
     }
   }
 
@@ -402,7 +401,7 @@ export class Queue {
     lane.startUs = nowUs;
     lane.startSequence = ++this.#sequence;
     this.#leave(head);
-    if (this.waiting > 0) this.#started(lane.need.slots);
+    for (const slot of lane.need.slots) this.touch(slot);
     head.resolve(permit);
   }
 
@@ -472,30 +471,25 @@ export class Queue {
     const stop = this.#stopOf(lane, nowUs);
     // Nothing but others in front: it stands behind them.
     if (stop === undefined) this.#stopUs = Number.NEGATIVE_INFINITY;
-    this.#enter(lane, stop ?? lane.own ?? lane.gates.find((gate) => gate.parked.size > 0) ?? lane.gates[0]);
+    this.#stopAt(lane, stop ?? lane.own ?? lane.gates.find((gate) => gate.parked.size > 0) ?? lane.gates[0]);
   }
 
-  #move(lane: Lane, to: Gate): void {
+  /** Parks a lane at the key that stops it, as `#stopOf` has found. */
+  #stopAt(lane: Lane, gate: Gate): void {
     const from = lane.gate;
-    if (from !== undefined) {
-      from.parked.remove(lane);
-      this.#wake(from);
+    if (from !== gate) {
+      if (from !== undefined) this.#unpark(lane, from);
+      lane.gate = gate;
+      gate.parked.push(lane);
     }
-    this.#enter(lane, to);
+    this.#rank(lane);
+    if (gate.parked.peek() === lane) this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
   }
 
-  #enter(lane: Lane, gate: Gate): void {
-    lane.gate = gate;
-    gate.parked.push(lane);
-    if (gate.parked.peek() === lane) this.#setStop(gate);
-    else this.#rank(lane);
-  }
-
-  /** The first lane at a key is stopped there, as `#stopOf` has found. */
-  #setStop(gate: Gate): void {
-    const lane = gate.parked.peek();
-    if (lane !== undefined) this.#rank(lane);
-    this.#setReady(gate, this.#stopUs, this.#stopSlackUs);
+  #unpark(lane: Lane, gate: Gate): void {
+    gate.parked.remove(lane);
+    lane.gate = undefined;
+    this.#wake(gate);
   }
 
   /** Gives a lane that needs several keys its place among the elders, or takes it away while it is held. */
@@ -539,12 +533,7 @@ export class Queue {
   #dissolve(lane: Lane): void {
     this.lanes.delete(lane.need.name);
     if (lane.elder !== undefined && lane.elder.position >= 0) this.#elders.remove(lane.elder);
-    const { gate } = lane;
-    if (gate !== undefined) {
-      gate.parked.remove(lane);
-      lane.gate = undefined;
-      this.#wake(gate);
-    }
+    if (lane.gate !== undefined) this.#unpark(lane, lane.gate);
     for (const left of lane.gates) {
       left.lanes.delete(lane);
       // The lane whose keys are kept may have no reason for it any more.
@@ -601,15 +590,4 @@ function isHeld(lane: Lane, { index, limit }: Readonly<Stop>): boolean {
 
 function deadlineError(key: string, { waitMs, reason }: WaitTold, maxWaitUs: number): DeadlineError {
   return new DeadlineError(key, waitMs, reason, maxWaitUs / 1000);
-}
-
-/** What `capture` was last called with. One function for all promises, so that a hundred thousand waiters do not make as many. */
-const captured: { resolve: (permit: Permit) => void; reject: (reason: unknown) => void } = {
-  resolve: () => undefined,
-  reject: () => undefined,
-};
-
-function capture(resolve: (permit: Permit) => void, reject: (reason: unknown) => void): void {
-  captured.resolve = resolve;
-  captured.reject = reject;
 }

@@ -1,50 +1,40 @@
-/** Those who wait with one abort signal, in order of arrival. */
-export interface Watch<Waiting> {
-  readonly signal: AbortSignal;
-  readonly listener: () => void;
-  readonly waiting: Set<Waiting>;
-}
+import type { Waiter } from "./lanes.js";
 
-/** Watches abort signals with one listener each, however many wait with it. The listener goes with the last of them. */
-export class Signals<Waiting extends { watch: Watch<Waiting> | undefined }> {
-  readonly #watches = new WeakMap<AbortSignal, Watch<Waiting>>();
+/** Tells those who wait with abort signals, in order of arrival. Each signal has one listener, however many wait with it; the listener goes with the last of them. */
+export class Signals {
+  readonly #waiting = new Map<AbortSignal, Set<Waiter>>();
 
   constructor(
-    readonly onAbort: (waiting: Waiting, reason: unknown) => void,
+    readonly onAbort: (waiter: Waiter, reason: unknown) => void,
     /** Everybody who waited with a signal has been told. */
     readonly onDone: () => void,
   ) {}
 
-  watch(signal: AbortSignal, waiting: Waiting): void {
-    let watch = this.#watches.get(signal);
-    if (watch === undefined) {
-      watch = { signal, listener: () => this.#abort(signal), waiting: new Set() };
-      this.#watches.set(signal, watch);
-      signal.addEventListener("abort", watch.listener);
-    }
-    watch.waiting.add(waiting);
-    waiting.watch = watch;
+  watch(waiter: Waiter): void {
+    const { signal } = waiter.options;
+    if (signal === undefined) return;
+    const waiting = this.#waiting.get(signal);
+    if (waiting === undefined) signal.addEventListener("abort", this.#abort);
+    this.#waiting.set(signal, (waiting ?? new Set()).add(waiter));
   }
 
-  unwatch(waiting: Waiting): void {
-    const { watch } = waiting;
-    if (watch === undefined) return;
-    waiting.watch = undefined;
-    watch.waiting.delete(waiting);
-    if (watch.waiting.size > 0) return;
-    watch.signal.removeEventListener("abort", watch.listener);
-    this.#watches.delete(watch.signal);
+  unwatch(waiter: Waiter): void {
+    const { signal } = waiter.options;
+    const waiting = signal && this.#waiting.get(signal);
+    if (signal === undefined || waiting === undefined) return;
+    waiting.delete(waiter);
+    if (waiting.size > 0) return;
+    signal.removeEventListener("abort", this.#abort);
+    this.#waiting.delete(signal);
   }
 
-  #abort(signal: AbortSignal): void {
-    const watch = this.#watches.get(signal);
-    if (watch === undefined) return;
-    const { reason } = signal as { readonly reason: unknown };
+  readonly #abort = ({ currentTarget }: Event): void => {
+    const signal = currentTarget as AbortSignal;
     // Whoever is told may make others leave: then they are not told any more.
-    for (const waiting of watch.waiting) {
-      this.unwatch(waiting);
-      this.onAbort(waiting, reason);
+    for (const waiter of this.#waiting.get(signal) ?? []) {
+      this.unwatch(waiter);
+      this.onAbort(waiter, signal.reason);
     }
     this.onDone();
-  }
+  };
 }

@@ -63,7 +63,7 @@ function tokensOf({ words, at }: Key, rule: Rule, nowUs: number): number {
 
 function windowStats(key: Key, rule: Rule, nowUs: number): WindowStats[] {
   return rule.windows.map((window) => {
-    const calls = windowUsed(key, rule, window, nowUs);
+    const calls = windowUsed(key, window, nowUs);
     return {
       calls,
       remaining: Math.max(0, window.count - calls),
@@ -91,17 +91,12 @@ export function allStats(engine: Engine, nowUs: number): Stats[] {
       addTo(counts, books.read(slot), -1);
       unseen -= 1;
     }
-    if (!hasCounts(engine, slot, stats)) continue;
+    if (books.isBlank(slot) && stats.waiting === 0) continue;
     rows.push(stats);
     inFlight -= stats.inFlight;
     waiting -= stats.waiting;
   }
   return [...rows, ...foldedStats(counts, inFlight, waiting, books.foldedHosts + unseen)];
-}
-
-/** Whether a host was asked for, ever or before its statistics began anew. */
-export function hasCounts({ slab }: Engine, slot: number, { asked }: Stats): boolean {
-  return asked > 0 || slab.rests.get(slot)?.kept !== undefined;
 }
 
 /**
@@ -119,7 +114,7 @@ export function* eachStats(engine: Engine): Generator<Stats, void, undefined> {
     const stats = keys.rows.get(host) === slot ? hostStats(engine, host, slot, nowUs) : undefined;
     // Who reads has to hear that a host was folded away before the next row.
     events.flush();
-    if (stats !== undefined && hasCounts(engine, slot, stats)) yield stats;
+    if (stats !== undefined && !(books.isBlank(slot) && stats.waiting === 0)) yield stats;
   }
   yield* foldedStats({ ...books.folded }, hasRows ? 0 : books.flying, hasRows ? 0 : queue.waiting, books.foldedHosts);
 }

@@ -4,24 +4,12 @@ import type { Clock } from "../types.js";
 const MAX_STILL_POLLS = 64;
 /** With so much slack a plain timer is sharp enough. */
 const SLACK_FOR_PLAIN_MS = 1.5;
-/** Instants closer than this come several to a timer: then a sleep may take this part of the slack, and so long at most. */
-const DENSE_MS = 0.1;
-const DENSE_SLEEP_SHARE = 1 / 4;
-const DENSE_SLEEP_MOST_MS = 5;
 /** A timer expected to land no later than this after its instant is left alone. */
 const LATE_ALLOWED_MS = 0.05;
 /** `setTimeout` calls at once for anything longer. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 /** How far one observation moves the estimate of a timer's latency. Steps of one size follow the median, whatever the outliers. */
 const LEARN_MS = 0.01;
-
-/** How much processor time sharp wake-ups may use. */
-export interface WakeBudget {
-  /** The share of one core that may be spent on them in the long run. Default 0.03; 0 means plain timers. */
-  readonly share?: number;
-  /** How much may be saved up, at the start and after idle time. Default 4. */
-  readonly savedMs?: number;
-}
 
 /**
  * Decides how long to sleep towards an instant with timers of whole milliseconds, and whether to poll for the rest.
@@ -30,27 +18,26 @@ export interface WakeBudget {
  * than the budget has saved up, one timer lands after the instant instead, by less than 1 ms plus the error of the estimate.
  */
 export class WakePlan {
-  readonly #budget: Required<WakeBudget>;
+  readonly #share: number;
+  readonly #savedMs: number;
   #creditMs: number;
   #creditAtMs = Number.NaN;
   #latencyMs = 0.1;
 
-  constructor({ share = 0.03, savedMs = 4 }: WakeBudget = {}) {
-    this.#budget = { share, savedMs };
+  /** `share`: of one core, that polling may use in the long run; 0 means plain timers. `savedMs`: as much may be saved up, at the start and after idle time. */
+  constructor({ share = 0.03, savedMs = 4 } = {}) {
+    this.#share = share;
+    this.#savedMs = savedMs;
     this.#creditMs = share > 0 ? savedMs : 0;
   }
 
-  /**
-   * The whole milliseconds to sleep next when the instant is `leftMs` away; 0 means poll until it is there.
-   *
-   * Never between 0 and `minDelayMs`, and at most 2^31 - 1: a longer wait takes several sleeps.
-   */
-  nextDelayMs(leftMs: number, nowMs: number, minDelayMs: number): number {
+  /** The whole milliseconds to sleep next when the instant is `leftMs` away; 0 means poll until it is there. At most 2^31 - 1: a longer wait takes several sleeps. */
+  nextDelayMs(leftMs: number, nowMs: number): number {
     const aimMs = leftMs - this.#latencyMs + LATE_ALLOWED_MS;
-    const wholeMs = aimMs < minDelayMs ? 0 : Math.floor(aimMs);
+    const wholeMs = Math.max(0, Math.floor(aimMs));
     const pollMs = wholeMs === 0 ? leftMs : aimMs - wholeMs - LATE_ALLOWED_MS;
     const isAffordable = pollMs <= 0 || pollMs <= this.#creditAt(nowMs);
-    return Math.min(isAffordable ? wholeMs : Math.max(minDelayMs, Math.ceil(aimMs)), MAX_DELAY_MS);
+    return Math.min(isAffordable ? wholeMs : Math.max(1, Math.ceil(aimMs)), MAX_DELAY_MS);
   }
 
   /** Learns from a timer that called `lateMs` after its time. Early calls and stalls of the event loop teach nothing. */
@@ -64,9 +51,8 @@ export class WakePlan {
   }
 
   #creditAt(nowMs: number): number {
-    const { share, savedMs } = this.#budget;
-    const earnedMs = (nowMs - this.#creditAtMs) * share;
-    if (earnedMs > 0) this.#creditMs = Math.min(savedMs, this.#creditMs + earnedMs);
+    const earnedMs = (nowMs - this.#creditAtMs) * this.#share;
+    if (earnedMs > 0) this.#creditMs = Math.min(this.#savedMs, this.#creditMs + earnedMs);
     this.#creditAtMs = nowMs;
     return this.#creditMs;
   }
@@ -80,8 +66,7 @@ const processPlan = new WakePlan();
  * Makes a clock of the machine's monotonic time, with timers that call within about 0.2 ms after their instant and
  * never before it.
  *
- * With slack of 1.5 ms or more a plain timer calls up to about 1 ms late. Where the instant is less than 0.1 ms away as well, so that many starts share each call, it may
- * sleep for a quarter of the slack, 5 ms at most: as many start, and the process wakes less often.
+ * With slack of 1.5 ms or more a plain timer calls up to about 1 ms late.
  *
  * Sharpness costs about 3 % of a core in the whole process at most. Where more would be needed, a hundred timers a
  * second say, some call up to about 1 ms late; so they do where the platform's clock is coarse. An instant that has
@@ -96,7 +81,7 @@ export function systemClock(platform: ClockPlatform = globalPlatform(), plan: Wa
     // Timers count from the beginning of the turn of the event loop, cut to whole milliseconds.
     earlyMs: 1,
     setTimer: (atMs, fn, slackMs = 0) =>
-      new SharpTimer(atMs, fn, platform, slackMs >= SLACK_FOR_PLAIN_MS ? plainPlan : plan, slackMs),
+      new SharpTimer(atMs, fn, platform, slackMs >= SLACK_FOR_PLAIN_MS ? plainPlan : plan),
     clearTimer(timer) {
       if (timer instanceof SharpTimer) timer.cancel();
     },
@@ -123,20 +108,14 @@ class SharpTimer {
     public fn: () => void,
     readonly platform: ClockPlatform,
     readonly plan: WakePlan,
-    slackMs: number,
   ) {
-    const nowMs = platform.now();
-    // Towards one of many instants it sleeps in whole milliseconds.
-    const isDense = atMs > nowMs && atMs - nowMs < DENSE_MS;
-    const denseMs = isDense ? Math.min(DENSE_SLEEP_MOST_MS, Math.floor(slackMs * DENSE_SLEEP_SHARE)) : 0;
-    if (denseMs > platform.minDelayMs) this.#sleep(nowMs, denseMs);
-    else this.#arm(nowMs);
+    this.#arm(platform.now());
   }
 
   /** Goes to sleep, or to polling when no sleep is short enough. */
   #arm(nowMs: number): void {
     const { atMs, platform, plan } = this;
-    const delayMs = atMs > nowMs ? plan.nextDelayMs(atMs - nowMs, nowMs, platform.minDelayMs) : 0;
+    const delayMs = atMs > nowMs ? plan.nextDelayMs(atMs - nowMs, nowMs) : 0;
     if (delayMs > 0) this.#sleep(nowMs, delayMs);
     else {
       this.#isSleeping = false;
@@ -183,7 +162,7 @@ class SharpTimer {
     } else if (this.#stillPolls < MAX_STILL_POLLS) this.#handle = platform.setImmediate(poll, this);
     else {
       plan.spend(nowMs - this.#phaseFromMs);
-      this.#sleep(nowMs, Math.max(platform.minDelayMs, Math.ceil(atMs - nowMs)));
+      this.#sleep(nowMs, Math.max(1, Math.ceil(atMs - nowMs)));
     }
   }
 
@@ -233,59 +212,32 @@ export interface ClockPlatform {
    */
   readonly setImmediate: <T>(fn: (argument: T) => void, argument: T) => unknown;
   readonly clearImmediate: (handle: unknown) => void;
-  /**
-   * The shortest delay that `setTimeout` keeps to: 1 where there is `setImmediate`, 4 in browsers, which stretch nested
-   * timers.
-   */
-  readonly minDelayMs: number;
 }
 
 /** What the global object of a platform may offer, without its `this`. */
 type PlatformGlobal = Pick<ClockPlatform, "setTimeout" | "clearTimeout"> &
   Partial<Pick<ClockPlatform, "setImmediate" | "clearImmediate">> & {
     readonly performance: { now(): number };
-    readonly MessageChannel?: typeof MessageChannel;
   };
 
 /**
  * Collects the functions of the platform this runs on, as they are at the time of the call.
  *
- * Turns of the event loop come from `setImmediate` (Node, Bun, Deno), else from a `MessageChannel` (browsers, workers),
- * else from `setTimeout`. Timers replaced by a test framework before the call are used as they are.
+ * Turns of the event loop come from `setImmediate` (Node, Bun, Deno), else from `setTimeout`, which browsers stretch to 4 ms. Timers replaced by a test
+ * framework before the call are used as they are.
  */
 export function globalPlatform(): ClockPlatform {
   const global = globalThis as unknown as PlatformGlobal;
   // Looked up once: on some platforms `performance` is a getter that costs more than the reading itself.
-  const { performance, MessageChannel: Channel } = global;
+  const { performance } = global;
   const setTimeout = global.setTimeout.bind(global);
   const clearTimeout = global.clearTimeout.bind(global);
   const timers = { now: () => performance.now(), wall: () => Date.now(), setTimeout, clearTimeout };
-  if (global.setImmediate !== undefined && global.clearImmediate !== undefined) {
-    const setImmediate = global.setImmediate.bind(global);
-    return { ...timers, setImmediate, clearImmediate: global.clearImmediate.bind(global), minDelayMs: 1 };
+  if (global.setImmediate === undefined || global.clearImmediate === undefined) {
+    return { ...timers, setImmediate: (fn, argument) => setTimeout(fn, 0, argument), clearImmediate: clearTimeout };
   }
-  const slow = { ...timers, minDelayMs: 4 };
-  if (Channel === undefined) {
-    return { ...slow, setImmediate: (fn, argument) => setTimeout(fn, 0, argument), clearImmediate: clearTimeout };
-  }
-  return {
-    ...slow,
-    // A message is not subject to the 4 ms of nested timers. Each has a channel of its own, since an open one keeps some platforms alive.
-    setImmediate(fn, argument) {
-      const { port1, port2 } = new Channel();
-      port1.onmessage = () => {
-        port1.close();
-        fn(argument);
-      };
-      port2.postMessage(undefined);
-      return port1;
-    },
-    clearImmediate(handle) {
-      const port = handle as MessagePort;
-      port.onmessage = null;
-      port.close();
-    },
-  };
+  const setImmediate = global.setImmediate.bind(global);
+  return { ...timers, setImmediate, clearImmediate: global.clearImmediate.bind(global) };
 }
 
 /** A clock reading as a whole number of microseconds. A hundredth of one absorbs the rounding of binary fractions of a millisecond. */

@@ -1,7 +1,7 @@
 import type { Slowdown } from "../core/key.js";
 import type { Follower } from "../engine/limiter.js";
 import type { UntimedEvent } from "../observe/types.js";
-import type { HttpRules } from "../policy/types.js";
+import type { CompiledPolicy } from "../policy/types.js";
 import type { AcquireOptions, Clock, Limiter, Permit, Target } from "../types.js";
 import { Exchange, type Gate, registerExchange } from "./exchange.js";
 import { PoliteFetch, type Send } from "./fetch.js";
@@ -13,10 +13,9 @@ export type MakeGate = (exchange: Exchange, send: Send) => Gate;
 /** What HTTP needs of a limiter beside its verbs. */
 export interface Connectable extends Pick<Limiter, "explain"> {
   follower: Follower | undefined;
-  http(): HttpRules;
+  readonly policy: CompiledPolicy;
   enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit>;
   keyOf(target: Target): string;
-  contactWantedBy(key: string): string | undefined;
   slowByRobots(target: Target, slowdown: Slowdown | undefined): void;
   tell(event: UntimedEvent): void;
 }
@@ -35,12 +34,12 @@ export function connectHttp(limiter: Connectable, { clock, random, send, makeGat
   const pacer: Pacer = {
     clock,
     random,
-    http: () => limiter.http(),
+    http: () => limiter.policy.http,
     enter: (target, options) => limiter.enter(target, options),
     keyOf: (target) => limiter.keyOf(target),
     coolingMs: (target) =>
       Math.max(0, ...limiter.explain(target).causes.map(({ limit, waitMs }) => (limit === "cooldown" ? waitMs : 0))),
-    contactWantedBy: (key) => limiter.contactWantedBy(key),
+    contactWantedBy: (key) => limiter.policy.contactWantedBy(key),
     slowByRobots: (target, slowdown) => limiter.slowByRobots(target, slowdown),
     tell: (event) => limiter.tell(event),
   };

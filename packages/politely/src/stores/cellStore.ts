@@ -1,16 +1,19 @@
-import { decide } from "../shared/decide.js";
-import { keepForUs } from "../shared/expiry.js";
-import { freshKey, type KeyState } from "../shared/keyState.js";
-import { decideLease } from "../shared/lease.js";
-import type { LeaseOperation, LimitOperation, Operation, ReplyTo } from "../shared/operation.js";
-import { readState, stateText } from "../shared/stateText.js";
+import { WallCalendar } from "../core/calendar.js";
+import { StoreError } from "../errors.js";
 import type { CellChange, Cells, CellWrite } from "./cells.js";
+import { decide } from "./decide.js";
+import { decideLease, type LeaseTime } from "./decideLease.js";
+import type { LeaseOperation, LimitOperation, Operation, ReplyTo } from "./operations.js";
 import type { Store } from "./store.js";
+import { readStored, StoredKey, storedText } from "./storedKey.js";
 
 /** Operations that are carried out together in one change, at most. */
 const TOGETHER_MOST = 256;
 /** Changes of the same keys that are under way at once, at most: all but the last of them hang. */
 const LANES_MOST = 8;
+
+/** Where the largest token of all leases is kept, for ever: on a timeline that is no date it says what is larger than all before. */
+const LEASE_TOKENS = "lease tokens";
 
 /** One operation that waits to be carried out, and whoever waits for it. */
 interface Errand {
@@ -45,6 +48,9 @@ interface Outcome {
  */
 export function cellStore(cells: Cells): Store {
   const queues = new Map<string, Queue>();
+  // A store that knows the time of day tells it; one that does not leaves it to the process.
+  let storeMs = 0;
+  const calendar = new WallCalendar(() => (cells.timeline === "epoch" ? storeMs : (cells.wallMs?.() ?? Date.now())));
 
   async function work(name: string, keys: readonly string[], queue: Queue): Promise<void> {
     queue.lanes += 1;
@@ -56,8 +62,16 @@ export function cellStore(cells: Cells): Store {
       const batch = own;
       try {
         const operations = batch.map(({ operation }) => operation);
-        const outcomes = await cells.change(keys, (values, nowUs) => changeAll(keys, values, operations, nowUs));
-        for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index].reply);
+        const outcomes = await cells.change(keys, (values, nowUs, errorUs = 0) => {
+          storeMs = Math.floor(nowUs / 1000);
+          const time = { isDate: cells.timeline === "epoch", errorUs, statedUs: cells.clockErrorUs ?? 0 };
+          return changeAll(keys, values, operations, nowUs, calendar, time);
+        });
+        for (const [index, { resolve }] of batch.entries()) {
+          const { reply } = outcomes[index];
+          if ("wake" in reply) cells.bell?.ring(reply.wake as readonly string[]);
+          resolve(reply);
+        }
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
@@ -71,7 +85,12 @@ export function cellStore(cells: Cells): Store {
   return {
     name: cells.name,
     timeline: cells.timeline,
-    transact<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
+    ...(cells.bell === undefined ? {} : { listen: cells.bell.listen }),
+    ...(cells.clockErrorUs === undefined ? {} : { clockErrorUs: cells.clockErrorUs }),
+    isContended: cells.isContended === true,
+    transact<Op extends Operation>(asked: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
+      const isCounted = operation.kind === "lease" && operation.act === "take" && cells.timeline === "machine";
+      const keys = isCounted ? [...asked, LEASE_TOKENS] : asked;
       return new Promise<ReplyTo<Op>>((resolve, reject) => {
         const name = JSON.stringify(keys);
         let queue = queues.get(name);
@@ -79,7 +98,7 @@ export function cellStore(cells: Cells): Store {
           queue = { waiting: [], batch: [], lanes: 0, pending: new Map() };
           queues.set(name, queue);
         }
-        const sequence = "sequence" in operation ? operation.sequence : 0;
+        const sequence = "asker" in operation ? operation.number : 0;
         const isAgain = queue.pending.get(senderOf(operation)) === sequence;
         queue.pending.set(senderOf(operation), sequence);
         queue.waiting.push({ operation, resolve: (reply) => resolve(reply as ReplyTo<Op>), reject });
@@ -89,9 +108,10 @@ export function cellStore(cells: Cells): Store {
   };
 }
 
-/** Whose operation it is; itself where nobody says. */
+/** Whose operation it is; itself where that is nobody's. */
 function senderOf(operation: Operation): string | Operation {
-  return "asker" in operation && operation.asker !== "" ? operation.asker : operation;
+  if ("process" in operation) return operation.process;
+  return "asker" in operation ? operation.asker : operation;
 }
 
 /** Carries out operations one after the other, reading and writing each cell once. */
@@ -100,10 +120,12 @@ function changeAll(
   values: readonly (string | undefined)[],
   operations: readonly Operation[],
   nowUs: number,
+  calendar: WallCalendar,
+  time: LeaseTime,
 ): CellChange<readonly Outcome[]> {
   return operations[0].kind === "lease"
-    ? changeLease(keys[0], values[0], operations as readonly LeaseOperation[], nowUs)
-    : changeLimits(keys, values, operations as readonly LimitOperation[], nowUs);
+    ? changeLease(keys[0], values, operations as readonly LeaseOperation[], nowUs, time)
+    : changeLimits(keys, values, operations as readonly LimitOperation[], nowUs, calendar);
 }
 
 function changeLimits(
@@ -111,40 +133,51 @@ function changeLimits(
   values: readonly (string | undefined)[],
   operations: readonly LimitOperation[],
   nowUs: number,
+  calendar: WallCalendar,
 ): CellChange<readonly Outcome[]> {
-  const read = (): KeyState[] =>
-    keys.map((key, index) => {
-      const value = values[index];
-      return value === undefined ? freshKey(nowUs) : readState(value, key);
-    });
+  const read = (): StoredKey[] =>
+    values.map((value, index) =>
+      value === undefined ? new StoredKey(calendar) : readStored(value, keys[index], calendar),
+    );
   const changing = operations.filter(({ kind }) => kind !== "look");
   const states = read();
   const replies = new Map(changing.map((operation) => [operation, decide(states, operation, nowUs)]));
   const writes = changing.length === 0 ? [] : states.map((state, index) => writeOf(state, index));
-  // A look may bring what it sees up to date, and must not change anything: it gets a copy.
+  // A look brings what it sees up to date, and must not change anything: it gets a copy.
   const answer = operations.map((operation) => ({ reply: replies.get(operation) ?? decide(read(), operation, nowUs) }));
   return { writes, answer };
 }
 
-function writeOf(state: KeyState, index: number): CellWrite {
-  return { index, value: stateText(state), ttlUs: keepForUs(state, state.seenUs) };
+function writeOf(state: StoredKey, index: number): CellWrite {
+  return { index, value: storedText(state), ttlUs: Math.max(1, state.keepUntilUs - state.changedUs) };
 }
 
 function changeLease(
   name: string,
-  value: string | undefined,
+  [lease, tokens = "0"]: readonly (string | undefined)[],
   operations: readonly LeaseOperation[],
   nowUs: number,
+  time: LeaseTime,
 ): CellChange<readonly Outcome[]> {
-  let current = value;
-  let write: CellWrite | undefined;
+  let current = lease;
+  let largest = Number(tokens);
+  if (!Number.isSafeInteger(largest))
+    throw new StoreError(`The value stored for "${LEASE_TOKENS}" is not one of politely's. Remove it.`, {
+      isLasting: true,
+    });
+  const writes: CellWrite[] = [];
   const answer = operations.map((operation) => {
-    const { reply, text, keepForUs: ttlUs } = decideLease(current, operation, nowUs, name);
+    const epochUs = Math.max(operation.epochUs, largest + 1);
+    const { reply, text, keepForUs: ttlUs } = decideLease(current, { ...operation, epochUs }, nowUs, name, time);
     if (text !== undefined) {
       current = text;
-      write = { index: 0, value: text, ttlUs };
+      writes[0] = { index: 0, value: text, ttlUs };
+    }
+    if (!time.isDate && operation.act === "take" && reply.isHeld && reply.token > largest) {
+      largest = reply.token;
+      writes[1] = { index: 1, value: String(largest), ttlUs: Number.MAX_SAFE_INTEGER };
     }
     return { reply };
   });
-  return { writes: write === undefined ? [] : [write], answer };
+  return { writes, answer };
 }

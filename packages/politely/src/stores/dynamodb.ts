@@ -1,12 +1,11 @@
-import type { Operation, ReplyTo } from "../shared/operation.js";
 import { cellStore } from "./cellStore.js";
-import type { CellChange, Cells } from "./cells.js";
+import type { Cells, ChangeCells } from "./cells.js";
 import { checkOptionNames } from "./checkOptionNames.js";
 import { AnswerClock } from "./dynamodb/answerClock.js";
-import { changeLease } from "./dynamodb/changeLease.js";
 import { createTable } from "./dynamodb/createTable.js";
-import { TableCells } from "./dynamodb/tableCells.js";
+import { TablePlace } from "./dynamodb/tablePlace.js";
 import type { Store } from "./store.js";
+import { SwapCells } from "./swapCells.js";
 
 /** A value of an item: a text, or a number as text. */
 export interface DynamodbAttribute {
@@ -57,18 +56,14 @@ export interface DynamodbTableShape {
   KeySchema: { AttributeName: string; KeyType: "HASH" }[];
 }
 
-/** Where the answers of a client pass by on their way in. */
-export interface DynamodbMiddlewareStack {
-  add(middleware: never, options: never): void;
-}
-
 /**
  * The part of the client that the store calls. `new DynamoDB({ … })` of `@aws-sdk/client-dynamodb` fits.
  *
  * A bare `DynamoDBClient` does not: all it has is `send`, and the commands to send would have to be imported.
  */
 export interface DynamodbClient {
-  readonly middlewareStack: DynamodbMiddlewareStack;
+  /** Where its answers pass by on their way in. */
+  readonly middlewareStack: { add(middleware: never, options: never): void };
   getItem(
     input: DynamodbPlace & { ConsistentRead: boolean },
     options?: DynamodbRequestOptions,
@@ -127,16 +122,8 @@ export interface DynamodbStore extends Store {
   createTable(): Promise<void>;
 }
 
-/** As `ChangeCells`, and told besides by how many microseconds `nowUs` may be behind DynamoDB's clock at that moment. It is never ahead. */
-export type ChangeDynamodbCells<Answer> = (
-  values: readonly (string | undefined)[],
-  nowUs: number,
-  errorUs: number,
-) => CellChange<Answer>;
-
 /** Cells in a DynamoDB table. */
 export interface DynamodbCells extends Cells {
-  change<Answer>(keys: readonly string[], change: ChangeDynamodbCells<Answer>): Promise<Answer>;
   /** As `createTable` of the store. */
   createTable(): Promise<void>;
 }
@@ -152,17 +139,7 @@ export interface DynamodbCells extends Cells {
  */
 export function dynamodbStore(client: DynamodbClient, options: DynamodbOptions): DynamodbStore {
   const cells = dynamodbCells(client, options);
-  const clockErrorUs = (options.clockErrorMs ?? DEFAULT_CLOCK_ERROR_MS) * 1_000;
-  const limits = cellStore(cells);
-  return {
-    ...limits,
-    clockErrorUs,
-    transact<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
-      if (operation.kind !== "lease") return limits.transact(keys, operation);
-      return changeLease(cells, { name: keys[0], operation, clockErrorUs }) as Promise<ReplyTo<Op>>;
-    },
-    createTable: () => cells.createTable(),
-  };
+  return Object.assign(cellStore(cells), { createTable: () => cells.createTable() });
 }
 
 /** Keeps strings in a DynamoDB table, and changes several in one step by compare and swap. What `dynamodbStore` is made of. */
@@ -177,34 +154,29 @@ export function dynamodbCells(client: DynamodbClient, options: DynamodbOptions):
   checkNumber("clockErrorMs", clockErrorMs, 1);
   checkNumber("remember", remember, 0);
   const clock = AnswerClock.of(client);
-  const cells = new TableCells({ client, table, timeoutMs, clockErrorUs: clockErrorMs * 1_000, remember, clock });
+  const clockErrorUs = clockErrorMs * 1_000;
+  const items = new SwapCells(new TablePlace(client, table, clockErrorUs, timeoutMs, remember, clock));
   return {
     name: "DynamoDB",
     timeline: "epoch",
-    change: (keys, change) => cells.change(keys, change),
+    isContended: true,
+    clockErrorUs,
+    change: <Answer>(keys: readonly string[], change: ChangeCells<Answer>) =>
+      items.change(keys, change) as Promise<Answer>,
     createTable: () => createTable(client, table),
   };
 }
 
-/** What the store calls in any case. A client that lacks one of them is another client. */
-const methods = ["getItem", "putItem", "transactGetItems", "transactWriteItems"] as const;
-
 function checkClient(client: DynamodbClient): void {
-  const given = client as Partial<DynamodbClient> & { readonly send?: unknown };
-  if (typeof given !== "object" || given === null) {
-    throw new TypeError('The client must be a DynamoDB of "@aws-sdk/client-dynamodb": new DynamoDB({ … })');
-  }
-  const missing = methods.find((method) => typeof given[method] !== "function");
-  if (missing !== undefined && typeof given.send === "function") {
-    throw new TypeError(
-      `The client has send, but no ${missing}: it is a bare DynamoDBClient or a document client. Give the store a DynamoDB of the same package, which takes the same options: new DynamoDB({ … })`,
-    );
-  }
-  if (missing !== undefined || typeof given.middlewareStack?.add !== "function") {
-    throw new TypeError(
-      `The client has no ${missing ?? "middlewareStack"}. It must be a DynamoDB of version 3 of the AWS SDK, from "@aws-sdk/client-dynamodb": new DynamoDB({ … })`,
-    );
-  }
+  const given = (client ?? {}) as unknown as Partial<Record<string, unknown>>;
+  const methods = ["getItem", "putItem", "transactGetItems", "transactWriteItems", "middlewareStack"];
+  const missing = methods.find((method) => given[method] === undefined);
+  if (missing === undefined) return;
+  const what =
+    typeof given.send === "function"
+      ? `The client has send, but no ${missing}: it is a bare DynamoDBClient or a document client. Give the store a DynamoDB of the same package, which takes the same options`
+      : `The client has no ${missing}. It must be a DynamoDB of version 3 of the AWS SDK, from "@aws-sdk/client-dynamodb"`;
+  throw new TypeError(`${what}: new DynamoDB({ … })`);
 }
 
 function checkNumber(name: string, value: number, least: number): void {

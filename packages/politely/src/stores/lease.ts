@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { PolitelyError, StoreError } from "../errors.js";
-import type { LeaseReply } from "../shared/operation.js";
 import { answerWithinMs, askStore, askTwice, type LeaseClaim, trustedUntilMs } from "./leaseClaim.js";
+import type { LeaseReply } from "./operations.js";
 
 /** How a lease was lost. `"expired"`: its ttl ran out before a renewal came through. `"taken"`: the store says that somebody else has it. */
 export type LeaseLoss = "expired" | "taken";

@@ -1,6 +1,6 @@
 import { StoreError } from "../errors.js";
-import type { LeaseOperation, LeaseReply } from "../shared/operation.js";
 import type { Clock } from "../types.js";
+import type { LeaseOperation, LeaseReply } from "./operations.js";
 import type { Store } from "./store.js";
 
 /** One attempt at a lease: who asks for what. All it asks of the store is safe to send again. */

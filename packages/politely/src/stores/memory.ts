@@ -1,6 +1,7 @@
 import { cellStore } from "./cellStore.js";
 import type { Cells } from "./cells.js";
 import type { Store } from "./store.js";
+import { processOf } from "./storedKey.js";
 
 /** Keys that are looked at for expiry with each change. */
 const SWEEP_COUNT = 4;
@@ -10,16 +11,27 @@ const SWEEP_COUNT = 4;
  *
  * Several limiters that are given the same store share their limits.
  */
-export function memoryStore(nowUs: () => number): Store {
-  return cellStore(memoryCells(nowUs));
+export function memoryStore(nowUs: () => number, wallMs?: () => number): Store {
+  return cellStore(memoryCells(nowUs, wallMs));
 }
 
 /** The cells of a memory store. */
-export function memoryCells(nowUs: () => number): Cells {
+export function memoryCells(nowUs: () => number, wallMs: () => number = Date.now): Cells {
+  const listeners = new Map<string, (asker: string) => void>();
   const cells = new Map<string, { readonly value: string; readonly untilUs: number }>();
   return {
     name: "memory",
     timeline: "machine",
+    wallMs,
+    bell: {
+      ring: (askers) => {
+        for (const asker of askers) queueMicrotask(() => listeners.get(processOf(asker))?.(asker));
+      },
+      listen: (process, onWake) => {
+        listeners.set(process, onWake);
+        return () => listeners.delete(process);
+      },
+    },
     async change(keys, change) {
       const atUs = nowUs();
       const values = keys.map((key) => {

@@ -37,10 +37,14 @@ export interface TakeOperation extends Sender {
   readonly count: number;
   /** A start that becomes possible within this time is granted now, for the instant at which it does. */
   readonly horizonUs: number;
+  /** So many starts make up one turn of those who stand in line. Default 1; more where the way is so long that a turn is rare. */
+  readonly inTurn?: number | undefined;
   /** Starts are granted for multiples of this, so that many share one instant. 1: for the exact instant. */
   readonly grainUs: number;
   /** Whoever gets less than it wants stands in line at the key that stops it. */
   readonly doesWait: boolean;
+  /** The asker is told when its turn has come, and need not look. */
+  readonly isTold: boolean;
 }
 
 /** Starts at one instant, `count` of them. */
@@ -148,8 +152,10 @@ export interface SettleReply {
 export interface RenewOperation {
   readonly kind: "renew";
   readonly process: string;
+  /** For each key, the rule of the process. */
+  readonly rules: readonly Rule[];
   /** For each key, the places that it holds there; a store that has forgotten one takes it again. */
-  readonly places: readonly (readonly HeldPlace[])[];
+  readonly places: readonly (readonly RenewedPlace[])[];
   /** Places of operations with a smaller number that are not named are free. */
   readonly completeBefore: number;
   /** Askers who wait no longer. */
@@ -158,14 +164,21 @@ export interface RenewOperation {
   readonly isLeaving: boolean;
 }
 
-/** A place in a store. */
+/** Whose place it is, and for how long at most. */
 export interface HeldPlace {
   /** `"<asker>#<number>#<which>"`. */
   readonly id: string;
-  readonly startedUs: number;
   readonly maxHoldUs: number;
-  /** How long it is kept while its process gives no sign of life. */
+  /** Free from then on, if its process does not name it before. */
+  readonly aliveUntilUs: number;
+}
+
+/** A place that a process says it has. */
+export interface RenewedPlace extends Omit<HeldPlace, "aliveUntilUs"> {
+  /** How long it is kept from now on, if it is not named again. */
   readonly ttlUs: number;
+  readonly startedUs: number;
+  readonly units: number;
   readonly pendingUnits: number;
 }
 
@@ -173,7 +186,6 @@ export interface HeldPlace {
 export interface RenewReply {
   readonly nowUs: number;
   readonly wake: readonly string[];
-  /** For each key, how many places were taken again beyond its `concurrency`. */
   readonly members: number;
 }
 
@@ -184,6 +196,8 @@ export interface RecordOperation extends Sender {
   /** How long ago starts were made, and how many at each of these times, the oldest first. */
   readonly agesUs: readonly number[];
   readonly counts: readonly number[];
+  /** What they cost together at each of these times in windows and quotas; undefined: a unit each. */
+  readonly units?: readonly number[] | undefined;
   /** For each key, units that its bucket still owes for them; undefined: what they cost. */
   readonly owed?: readonly number[] | undefined;
   /** What was answered, and which key that speaks of. */
@@ -269,5 +283,12 @@ export type ReplyTo<Op extends { readonly kind: keyof Replies }> = Replies[Op["k
 
 /** How long a reply is remembered, in case its asker did not get it. */
 export const MEMORY_US = 10_000_000;
+/** A place is kept for at least so long, however short `permitTtl` is: it is named three times in that. */
+export const PLACE_LEAST_US = 1_000_000;
 /** How long a process counts as one of the fleet after it was last seen. */
 export const MEMBER_US = 300_000_000;
+
+/** The name of the place of one start of an operation. */
+export function placeName(asker: string, number: number, which: number): string {
+  return `${asker}#${number}#${which}`;
+}

@@ -1,12 +1,12 @@
 import { cellStore } from "./cellStore.js";
 import type { Cells, ChangeCells } from "./cells.js";
 import { checkOptionNames } from "./checkOptionNames.js";
-import { connectionOf, type PgClient, type PgPool, type PostgresJs } from "./postgres/client.js";
+import { connectionOf, type PgClient, type PostgresJs } from "./postgres/client.js";
 import { postgresError } from "./postgres/errors.js";
-import { Rounds } from "./postgres/rounds.js";
-import { creatingText, openingFor, statementsFor } from "./postgres/statements.js";
-import { rowName } from "./postgres/text.js";
+import { PostgresPlace } from "./postgres/postgresPlace.js";
+import { creatingText, statementsFor } from "./postgres/statements.js";
 import type { Store } from "./store.js";
+import { SwapCells } from "./swapCells.js";
 
 /** How limits are kept in PostgreSQL. */
 export interface PostgresOptions {
@@ -37,12 +37,12 @@ const creatingLock = 7_654_853_389;
 /**
  * Keeps limits in a table of PostgreSQL, shared by all processes that connect to the database.
  *
- * `client` is a `Pool` or `Client` of `pg`, or what `postgres()` returns; you open and close it. A `Client` should be the store's own. The table must exist: see
- * `createTable`. Time is the clock of the server. A grant takes two round trips, the first one for a key three; what is asked for at the same time shares them.
+ * `client` is a `Pool` or `Client` of `pg`, or what `postgres()` returns; you open and close it. The table must exist: see `createTable`. Time is the clock of
+ * the server. A grant takes one round trip where nobody else has changed its keys since this process last did, else two; what is asked for at the same time shares them.
  *
  * Throws `TypeError` or `RangeError` for a wrong argument. Nothing is sent before the first use.
  */
-export function postgresStore(client: PgPool | PgClient | PostgresJs, options: PostgresOptions = {}): PostgresStore {
+export function postgresStore(client: PgClient | PostgresJs, options: PostgresOptions = {}): PostgresStore {
   const cells = postgresCells(client, options);
   return Object.assign(cellStore(cells), { createTable: () => cells.createTable() });
 }
@@ -54,7 +54,7 @@ export function postgresTableSql(table: string = defaultTable): string {
 }
 
 /** Keeps strings in a table of PostgreSQL, and changes several in one step. `postgresStore` is made of it. */
-export function postgresCells(client: PgPool | PgClient | PostgresJs, options: PostgresOptions = {}): PostgresCells {
+export function postgresCells(client: PgClient | PostgresJs, options: PostgresOptions = {}): PostgresCells {
   checkOptionNames(options, ["table", "timeoutMs", "prepare"], "postgresStore");
   const { table = defaultTable, timeoutMs = 1_400, prepare = true } = options;
   if (!(Number.isInteger(timeoutMs) && timeoutMs >= 100 && timeoutMs <= 600_000)) {
@@ -63,23 +63,15 @@ export function postgresCells(client: PgPool | PgClient | PostgresJs, options: P
   const creating = postgresTableSql(table);
   const connection = connectionOf(client, { isPrepared: prepare, timeoutMs });
   const explain = (error: unknown) => postgresError(error, table, creating);
-  const { quoted } = quotedNames(table);
-  const lockMs = Math.ceil(timeoutMs * 0.8);
-  const rounds = new Rounds({
-    connection,
-    statements: statementsFor(quoted, lockMs),
-    opening: (names) => openingFor(quoted, names, { lockMs, idleMs: Math.ceil(timeoutMs / 4) }),
-    timeoutMs,
-    explain,
-  });
+  const statements = statementsFor(quotedNames(table).quoted, Math.ceil(timeoutMs * 0.8));
+  const rows = new SwapCells(new PostgresPlace(connection, statements, timeoutMs, explain));
 
   return {
     name: "PostgreSQL",
     timeline: "epoch",
-    async change<Answer>(keys: readonly string[], change: ChangeCells<Answer>) {
-      const names = await Promise.all(keys.map(rowName));
-      return (await rounds.add(keys, names, change)) as Answer;
-    },
+    isContended: true,
+    change: <Answer>(keys: readonly string[], change: ChangeCells<Answer>) =>
+      rows.change(keys, change) as Promise<Answer>,
     async createTable() {
       try {
         // CREATE TABLE IF NOT EXISTS fails when two do it at the same moment.

@@ -1,12 +1,13 @@
-import type { LimitOperation, Operation, ReplyTo } from "../shared/operation.js";
 import { checkOptionNames } from "./checkOptionNames.js";
+import type { Operation, ReplyTo } from "./operations.js";
+import { Calendars } from "./redis/calendars.js";
 import { type IoredisClient, type NodeRedisClient, runnerOf } from "./redis/client.js";
 import { clientErrors } from "./redis/clientErrors.js";
+import { missingPeriod, redisError } from "./redis/errors.js";
 import { RedisLink } from "./redis/link.js";
-import { numberAt, type Reply } from "./redis/reply.js";
 import { type ScriptTexts, scriptTexts } from "./redis/scripts.js";
-import { isPlain, readTake } from "./redis/takeWire.js";
-import { leaseArguments, limitArguments, readLease, readLook, readRenew, readSettle } from "./redis/wire.js";
+import { canListen, listen } from "./redis/wakes.js";
+import { argumentOf, readReply, rulesOf } from "./redis/wire.js";
 import type { Store } from "./store.js";
 
 /** How limits are kept in Redis. */
@@ -21,6 +22,8 @@ export interface RedisOptions {
 }
 
 const defaultPrefix = "{politely}:";
+/** Calendars that an operation may turn out to need, one after the other. */
+const PERIODS_MOST = 8;
 
 /**
  * Keeps limits in Redis, shared by all processes that connect to it. Redis 6 or later, or Valkey; single, Sentinel or Cluster.
@@ -43,48 +46,49 @@ export function scriptedStore(
 ): Store {
   const { prefix = defaultPrefix, timeoutMs = 5_000 } = options;
   check(prefix, timeoutMs);
-  const link = new RedisLink({ runner: runnerOf(client), texts, timeoutMs, read: readReply });
+  const link = new RedisLink(runnerOf(client), texts, timeoutMs);
   const errors = clientErrors(client);
-  const keyPrefix = `${prefix}k:`;
-  const askerPrefix = `${prefix}a:`;
+  const calendars = new Calendars();
+  const channels = `${prefix}w:`;
+
+  function argumentsOf(operation: Operation): string[] {
+    if (operation.kind !== "lease") {
+      const periods = calendars.bounds(rulesOf(operation).map(({ quota }) => quota));
+      return [argumentOf(operation, periods, channels)];
+    }
+    const { act, ttlUs, holder, label } = operation;
+    return [act, String(ttlUs), holder, label];
+  }
+
+  async function transact(keys: readonly string[], operation: Operation): Promise<object> {
+    errors.listen();
+    const names = keys.map((key) => `${prefix}k:${key}`);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const reply = readReply(operation, await link.run(operation.kind, names, argumentsOf(operation)));
+        calendars.hear(reply.nowUs / 1000);
+        return reply;
+      } catch (error) {
+        const missing = missingPeriod(error);
+        if (missing === undefined || attempt > PERIODS_MOST) {
+          throw redisError(error, { keys, names, isClosed: link.runner.isClosed() });
+        }
+        calendars.hear(missing.wallMs);
+        calendars.add(missing.calendar);
+      }
+    }
+  }
 
   return {
     name: "Redis",
     timeline: "epoch",
     lastError: () => errors.last(),
-    transact<Op extends Operation>(keys: readonly string[], operation: Op): Promise<ReplyTo<Op>> {
-      errors.listen();
-      const names: string[] = [];
-      for (const key of keys) names.push(keyPrefix + key);
-      if ("asker" in operation && operation.asker !== "") names.push(askerPrefix + operation.asker);
-      const args = operation.kind === "lease" ? leaseArguments(operation) : limitArguments(operation, keys.length);
-      const isAlike = operation.kind === "take" && names.length === 2 && isPlain(operation);
-      return link.ask({ operation, keys, names, args }, isAlike ? args[1] : undefined) as Promise<ReplyTo<Op>>;
-    },
+    ...(canListen(client)
+      ? { listen: (process: string, onWake: (asker: string) => void) => listen(client, channels + process, onWake) }
+      : {}),
+    transact: <Op extends Operation>(keys: readonly string[], operation: Op) =>
+      transact(keys, operation) as Promise<ReplyTo<Op>>,
   };
-}
-
-function readReply(
-  operation: Operation,
-  reply: Reply,
-  keyCount: number,
-): ReplyTo<LimitOperation> | ReplyTo<{ kind: "lease" }> {
-  switch (operation.kind) {
-    case "take":
-      return readTake(reply, keyCount);
-    case "settle":
-      return readSettle(reply, keyCount);
-    case "renew":
-      return readRenew(reply, operation.places);
-    case "look":
-      return readLook(reply, operation);
-    case "lease":
-      return readLease(reply);
-    case "leave":
-    case "record":
-    case "set":
-      return { nowUs: numberAt(reply, 0) };
-  }
 }
 
 function check(prefix: string, timeoutMs: number): void {

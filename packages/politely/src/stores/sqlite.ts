@@ -47,12 +47,10 @@ export interface SqliteCells extends Cells {
   lastError(): unknown;
 }
 
-/** So many changes may wait at once; more are refused. */
-const maxWaiting = 100_000;
 /** So many changes share a transaction at most. Together they hold the file for a few milliseconds. */
-const maxTogether = 64;
+const TOGETHER_MOST = 64;
 /** Longest pause before another try at a file in use, in milliseconds. */
-const maxPauseMs = 8;
+const PAUSE_MOST_MS = 8;
 
 /**
  * Keeps limits in a table of a SQLite file, shared by all processes of one machine that open the file.
@@ -82,7 +80,7 @@ export function sqliteCells(
   const { table = "politely", busyMs = 5_000 } = options;
   checkOptions(table, busyMs);
   const file = new SqliteFile(openerOf(source), table, time);
-  const waiting: Job[] = [];
+  const waiting: SqliteJob[] = [];
   let isPumping = false;
   let lastError: unknown;
 
@@ -90,22 +88,20 @@ export function sqliteCells(
     for (let failures = 0; waiting.length > 0; ) {
       // Further calls of this turn join in, and other processes find the file free for a moment.
       await nextTurn();
-      const jobs = waiting.slice(0, maxTogether);
+      const jobs = waiting.slice(0, TOGETHER_MOST);
       try {
-        file.transact(jobs);
-        failures = 0;
+        const answers = file.transact(jobs);
         lastError = undefined;
-        for (const job of waiting.splice(0, jobs.length)) job.settle();
+        failures = 0;
+        waiting.splice(0, jobs.length);
+        for (const answer of answers) answer();
       } catch (error) {
         lastError = error;
-        const goneCount = isBusy(error) ? countLate(jobs, time.nowUs()) : jobs.length;
-        fail(waiting.splice(0, goneCount), sqliteError(error, table));
-        if (goneCount === jobs.length) {
-          file.forget();
-        } else {
-          failures += 1;
-          await pause(failures);
-        }
+        // Those that came first have waited longest.
+        const gone = isBusy(error) ? jobs.filter(({ giveUpUs }) => giveUpUs <= time.nowUs()) : jobs;
+        for (const { reject } of waiting.splice(0, gone.length)) reject(sqliteError(error, table));
+        if (gone.length === jobs.length) file.forget();
+        else await pause(++failures);
       }
     }
     isPumping = false;
@@ -114,71 +110,17 @@ export function sqliteCells(
   return {
     name: "SQLite",
     timeline: "machine",
-    change: (keys, change) =>
-      new Promise((resolve, reject) => {
-        if (waiting.length >= maxWaiting) {
-          reject(new StoreError(`${maxWaiting} changes already wait for the SQLite file. Ask for fewer at once.`));
-          return;
-        }
-        waiting.push(jobOf(keys, change, { resolve, reject, giveUpUs: time.nowUs() + busyMs * 1_000 }));
-        if (!isPumping) {
-          isPumping = true;
-          void pump();
-        }
+    change: <Answer>(keys: readonly string[], change: ChangeCells<Answer>) =>
+      new Promise<Answer>((resolve, reject) => {
+        const giveUpUs = time.nowUs() + busyMs * 1_000;
+        waiting.push({ keys, change, resolve: (answer) => resolve(answer as Answer), reject, giveUpUs });
+        if (isPumping) return;
+        isPumping = true;
+        void pump();
       }),
     close: () => file.close(),
     lastError: () => lastError,
   };
-}
-
-/** A change on its way. */
-interface Job extends SqliteJob {
-  /** When it stops waiting for the file, on the machine's clock. */
-  readonly giveUpUs: number;
-  /** Tells the caller how it went. */
-  settle(): void;
-}
-
-interface JobEnd<Answer> {
-  resolve(answer: Answer): void;
-  reject(error: unknown): void;
-  readonly giveUpUs: number;
-}
-
-function jobOf<Answer>(keys: readonly string[], change: ChangeCells<Answer>, end: JobEnd<Answer>): Job {
-  let settle = (): void => {};
-  const spoil = (error: unknown): void => {
-    settle = () => end.reject(error);
-  };
-  return {
-    keys,
-    giveUpUs: end.giveUpUs,
-    decide(values, nowUs) {
-      try {
-        const { writes, answer } = change(values, nowUs);
-        settle = () => end.resolve(answer);
-        return writes;
-      } catch (error) {
-        spoil(error);
-        return [];
-      }
-    },
-    spoil,
-    settle: () => settle(),
-  };
-}
-
-function fail(jobs: readonly Job[], error: StoreError): void {
-  for (const job of jobs) {
-    job.spoil(error);
-    job.settle();
-  }
-}
-
-/** How many of the jobs have waited long enough. Those that came first stand first. */
-function countLate(jobs: readonly Job[], machineUs: number): number {
-  const firstInTime = jobs.findIndex(({ giveUpUs }) => giveUpUs > machineUs);
-  return firstInTime < 0 ? jobs.length : firstInTime;
 }
 
 /** How to get at the handle. A path is opened when it is first needed, with what the platform has built in. */
@@ -200,10 +142,14 @@ function openerOf(source: SqliteHandle | string): () => OpenHandle {
   }
   return () => {
     const handle = new builtIn.DatabaseSync(source);
-    // The store waits between turns of the event loop. Waiting inside SQLite would block all else.
-    handle.exec("PRAGMA busy_timeout = 0");
-    // Without a flush for each commit. A power cut may undo the last ones, a killed process none.
-    handle.exec("PRAGMA synchronous = NORMAL");
+    try {
+      // The store waits between turns of the event loop. Waiting inside SQLite would block all else. Without a flush for each commit, a power cut may undo
+      // the last ones, a killed process none. Where another process makes the file at this moment, it is opened anew.
+      handle.exec("PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL");
+    } catch (error) {
+      handle.close?.();
+      throw error;
+    }
     return handle;
   };
 }
@@ -230,6 +176,6 @@ function nextTurn(): Promise<void> {
 
 /** Waits 1 ms at first, and then a random time that is longer the more often the file was found in use. */
 function pause(failures: number): Promise<void> {
-  const pauseMs = 1 + Math.random() * Math.min(failures / 4, maxPauseMs - 1);
+  const pauseMs = 1 + Math.random() * Math.min(failures / 4, PAUSE_MOST_MS - 1);
   return new Promise((resolve) => setTimeout(resolve, pauseMs));
 }

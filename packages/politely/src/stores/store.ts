@@ -1,4 +1,4 @@
-import type { Operation, ReplyTo } from "../shared/operation.js";
+import type { Operation, ReplyTo } from "./operations.js";
 
 /**
  * Where shared state lives. One method decides: several keys together, all or nothing.
@@ -13,11 +13,18 @@ export interface Store {
   readonly timeline: "epoch" | "machine";
   /** How far the times of two of its clients may differ, in microseconds. Absent: not at all, since there is one clock. */
   readonly clockErrorUs?: number;
+  /** A key can be changed by one client in each of its round trips, so that a turn had better be worth several starts. Absent: by all of them at once. */
+  readonly isContended?: boolean;
   /**
    * What the client last reported beside its answers, a refused connection say, for the message when it does not answer; undefined when there is
    * nothing to say. Absent where a question that fails says why itself.
    */
   lastError?(): unknown;
+  /**
+   * Calls `onWake` with each asker of that process whose turn has come since another process gave something back, until the returned function is
+   * called. Absent where a store cannot tell: then askers look again by themselves.
+   */
+  listen?(process: string, onWake: (asker: string) => void): () => void;
   /**
    * Carries out one operation on `keys`, in one atomic step.
    *

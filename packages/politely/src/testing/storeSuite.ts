@@ -1,10 +1,6 @@
-import { ANSWER_CASES } from "./store/answerCases.js";
-import { CROWD_CASES } from "./store/crowdCases.js";
+import { FLEET_CASES } from "./store/fleetCases.js";
 import { LEASE_CASES } from "./store/leaseCases.js";
 import { LIMIT_CASES } from "./store/limitCases.js";
-import { ORDER_CASES } from "./store/orderCases.js";
-import { PLACE_CASES } from "./store/placeCases.js";
-import { SEND_CASES } from "./store/sendCases.js";
 import { inStoreWorld, type OpenStore } from "./store/world.js";
 
 /** One thing that every store does. `run` rejects with what differs. */
@@ -22,15 +18,6 @@ export interface StoreCase {
  * what the cases leave behind expires by itself.
  */
 export function storeSuite(name: string, open: () => Promise<OpenStore>): StoreCase[] {
-  return RULES.map(({ title, play }) => ({ title: `${name} ${title}`, run: () => inStoreWorld(open, play) }));
+  const cases = Object.entries({ ...LIMIT_CASES, ...FLEET_CASES, ...LEASE_CASES });
+  return cases.map(([title, play]) => ({ title: `${name} ${title}`, run: () => inStoreWorld(open, play) }));
 }
-
-const RULES = [
-  ...LIMIT_CASES,
-  ...SEND_CASES,
-  ...PLACE_CASES,
-  ...ANSWER_CASES,
-  ...ORDER_CASES,
-  ...LEASE_CASES,
-  ...CROWD_CASES,
-];

@@ -1,27 +1,15 @@
 import { posix } from "node:path";
 import type { Import, SourceFile } from "./sourceFile.js";
 
-const EVERY_LAYER = [
-  "core",
-  "engine",
-  "shared",
-  "scheduler",
-  "policy",
-  "stores",
-  "observe",
-  "http",
-  "testing",
-] as const;
+const EVERY_LAYER = ["core", "engine", "fleet", "policy", "stores", "observe", "http", "testing"] as const;
 
 /** Which folders of `src/` a folder may import, beside itself. Files at the top of `src/` may import everything. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   engine: ["core"],
-  // What limiters with a store are still made of: the decision of the stores, and the process's side of it.
-  shared: ["core"],
-  scheduler: ["core", "engine", "shared"],
+  fleet: ["core", "engine", "stores"],
   policy: ["core"],
-  stores: ["core", "shared"],
+  stores: ["core"],
   observe: ["core"],
   http: ["core", "engine", "policy", "observe"],
   testing: EVERY_LAYER,

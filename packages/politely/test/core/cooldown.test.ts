@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { BadAnswer } from "../../src/core/answer.js";
-import type { Rule } from "../../src/core/rule.js";
-import { compileRule } from "../../src/policy/compileRule.js";
 import {
   afterBadAnswer,
   afterSuccess,
-  type CooldownState,
-  cooldownReadyAt,
   INCIDENT_MEMORY_US,
-  isCooldownForgotten,
+  type Incident,
+  incidentReadyAt,
+  isIncidentForgotten,
   PROBE_PATIENCE_US,
-} from "../../src/shared/cooldown.js";
+} from "../../src/core/incident.js";
+import type { Rule } from "../../src/core/rule.js";
+import { compileRule } from "../../src/policy/compileRule.js";
 import { seeded } from "../laws/seeded.js";
 
 const second = 1_000_000;
@@ -29,38 +29,38 @@ interface Row {
 }
 
 /** Plays answers on one key and compares where the hold ends after each, naming the row that differs. Times are seconds. */
-function play(rule: Rule, rows: readonly Row[]): CooldownState | undefined {
-  let state: CooldownState | undefined;
+function play(rule: Rule, rows: readonly Row[]): Incident | undefined {
+  let state: Incident | undefined;
   rows.forEach(({ at, started, heard, retryAfter = 0, until }, index) => {
     state = hear(state, rule, { at, started, heard, retryAfter });
-    expect(state === undefined ? "free" : state.untilUs / second, `row ${index}, at ${at} s`).toBe(until);
+    const isFree = state === undefined || isIncidentForgotten(state, at * second);
+    expect(isFree ? "free" : (state?.untilUs ?? 0) / second, `row ${index}, at ${at} s`).toBe(until);
   });
   return state;
 }
 
 function hear(
-  state: CooldownState | undefined,
+  state: Incident | undefined,
   rule: Rule,
   { at, started, heard, retryAfter = 0 }: Omit<Row, "until">,
   random = 0,
-): CooldownState | undefined {
+): Incident | undefined {
   const startedUs = started * second;
   const nowUs = at * second;
   if (heard === "success") return state && afterSuccess(state, startedUs, nowUs);
   const because = `${heard} at ${at} s`;
-  return afterBadAnswer(state, rule, {
-    kind: heard,
-    startedUs,
-    nowUs,
-    retryAfterUs: retryAfter * second,
+  const retryAfterUs = retryAfter * second;
+  return afterBadAnswer(
+    state,
+    rule,
+    { kind: heard, startedUs, nowUs, retryAfterUs, because, latencyUs: undefined },
     random,
-    because,
-  });
+  );
 }
 
 /** How long each of several incidents in a row holds, in seconds. */
 function steps(rule: Rule, kind: BadAnswer, count: number, random = 0): number[] {
-  let state: CooldownState | undefined;
+  let state: Incident | undefined;
   let at = 1;
   return Array.from({ length: count }, () => {
     state = hear(state, rule, { at, started: at - 0.5, heard: kind }, random);
@@ -182,7 +182,7 @@ describe("a hold", () => {
       { at: 3, started: 2, heard: "success", until: 61 },
       { at: 61, started: 60, heard: "success", until: "free" },
     ]);
-    expect(state).toBeUndefined();
+    expect(state && isIncidentForgotten(state, 61 * second)).toBe(true);
   });
 });
 
@@ -219,7 +219,8 @@ describe("an incident", () => {
     const rows: readonly Row[] = [{ at: 10, started: 1, heard: "rate_limited", until: 20 }];
     const state = play(ladder, rows);
     expect(state && afterSuccess(state, 10 * second, 30 * second)).toBe(state);
-    expect(state && afterSuccess(state, 10 * second + 1, 30 * second)).toBeUndefined();
+    const after = state && afterSuccess(state, 10 * second + 1, 30 * second);
+    expect(after && isIncidentForgotten(after, 30 * second)).toBe(true);
   });
 
   it("still holds for the first step when a late bad answer follows a success in its middle", () => {
@@ -253,12 +254,12 @@ describe("an incident", () => {
   it("is forgotten an hour after its hold", () => {
     const state = play(standard, [{ at: 10, started: 1, heard: "rate_limited", until: 70 }]);
     const endUs = 70 * second + INCIDENT_MEMORY_US;
-    expect(state && [isCooldownForgotten(state, endUs - 1), isCooldownForgotten(state, endUs)]).toEqual([false, true]);
+    expect(state && [isIncidentForgotten(state, endUs - 1), isIncidentForgotten(state, endUs)]).toEqual([false, true]);
   });
 });
 
 describe("the probe", () => {
-  const held: CooldownState = {
+  const held: Incident = {
     untilUs: 100 * second,
     beganUs: 40 * second,
     throttleStep: 1,
@@ -297,12 +298,12 @@ describe("the probe", () => {
       ready: 100,
     },
   ] as const)("$title", ({ state, gap, ready }) => {
-    expect(cooldownReadyAt(state, gap * second)).toBe(ready * second);
+    expect(incidentReadyAt(state, gap * second)).toBe(ready * second);
     expect(PROBE_PATIENCE_US).toBe(5 * second);
   });
 
   it("is due again after every bad answer", () => {
-    const out: CooldownState = { ...held, probe: "out", probeAtUs: 101 * second };
+    const out: Incident = { ...held, probe: "out", probeAtUs: 101 * second };
     const next = hear(out, standard, { at: 102, started: 101, heard: "rate_limited" });
     expect([next?.probe, next?.untilUs]).toEqual(["due", 162 * second]);
   });
@@ -319,7 +320,7 @@ describe("any answers", () => {
     const anyRule = fc.constantFrom(standard, exponential, ladder, compileRule({ backoff: "none" }));
     fc.assert(
       fc.property(anyRule, fc.array(anyRow, { maxLength: 40 }), (rule, rows) => {
-        let state: CooldownState | undefined;
+        let state: Incident | undefined;
         let at = 200;
         let incidents = 0;
         for (const { pause, age, heard, retryAfter } of rows) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isSlow, Latency, noteLatency } from "../../src/core/adaptive.js";
-import { randomNumbers, variedMs } from "../scheduler/adaptive/randomNumbers.js";
+import { randomNumbers, variedMs } from "../engine/adaptive/randomNumbers.js";
 
 const second = 1_000_000;
 

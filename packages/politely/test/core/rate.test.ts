@@ -1,9 +1,9 @@
 import fc, { type Arbitrary } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rateOwedAt, rateOwedUnder, rateOwedWithout, rateReadyAt } from "../../src/shared/rate.js";
+import { owedAt, owedUnder } from "../../src/core/limits/rate.js";
 import { seeded } from "../laws/seeded.js";
 import { bucketViolation } from "../oracle/violations.js";
-import { Bucket, type BucketNumbers } from "./bucket.js";
+import { Bucket, type BucketNumbers, owedWithout, readyOf } from "./bucket.js";
 
 type Row = readonly [atMs: number, answer: "granted" | number, cost?: number];
 
@@ -102,21 +102,21 @@ describe("a bucket over time", () => {
       [1400, 1500],
       [1500, "granted"],
     ]);
-    expect(rateOwedAt(2, 10, 1000, 400)).toBe(10);
+    expect(owedAt(2, 10, 1000, 400)).toBe(10);
   });
 
   it("is full before its first start", () => {
-    expect(rateOwedAt(2, 0, Number.NEGATIVE_INFINITY, 5)).toBe(0);
-    expect(rateReadyAt(2, 0, Number.NEGATIVE_INFINITY, 0)).toBe(Number.NEGATIVE_INFINITY);
+    expect(owedAt(2, 0, Number.NEGATIVE_INFINITY, 5)).toBe(0);
+    expect(readyOf(2, 0, Number.NEGATIVE_INFINITY, 0)).toBe(Number.NEGATIVE_INFINITY);
   });
 
   it("owes exactly what is left at the largest numbers it allows", () => {
     const most = Number.MAX_SAFE_INTEGER;
-    expect(rateReadyAt(1, most, 0, most - 1)).toBe(1);
-    expect(rateReadyAt(3, most, 0, 1)).toBe(Number((BigInt(most) - 1n + 2n) / 3n));
-    expect(rateOwedAt(1, most, 0, most - 1)).toBe(1);
-    expect(rateOwedAt(most, most, 0, 1)).toBe(0);
-    expect(rateOwedAt(most, most, 0, most)).toBe(0);
+    expect(readyOf(1, most, 0, most - 1)).toBe(1);
+    expect(readyOf(3, most, 0, 1)).toBe(Number((BigInt(most) - 1n + 2n) / 3n));
+    expect(owedAt(1, most, 0, most - 1)).toBe(1);
+    expect(owedAt(most, most, 0, 1)).toBe(0);
+    expect(owedAt(most, most, 0, most)).toBe(0);
   });
 
   it("divides exactly, whatever is owed: the instant is enough, and the one before is not", () => {
@@ -131,7 +131,7 @@ describe("a bucket over time", () => {
     fc.assert(
       fc.property(anyDebt, ({ count, owed, share }) => {
         const room = Math.floor(owed * share);
-        const at = BigInt(rateReadyAt(count, owed, 0, room));
+        const at = BigInt(readyOf(count, owed, 0, room));
         const excess = BigInt(owed) - BigInt(room);
         expect(at * BigInt(count)).toBeGreaterThanOrEqual(excess);
         expect(at === 0n || (at - 1n) * BigInt(count) < excess).toBe(true);
@@ -177,7 +177,7 @@ describe("a start returned to its bucket", () => {
     { title: "gives nothing back when those after it may owe everything", owed: 100, taken: 40, later: 300, left: 100 },
     { title: "changes nothing when nothing is owed", owed: 0, taken: 40, later: 40, left: 0 },
   ])("$title", ({ owed, taken, later: after, left }) => {
-    expect(rateOwedWithout(owed, taken, after)).toBe(left);
+    expect(owedWithout(owed, taken, after)).toBe(left);
   });
 
   it("leaves a debt that the starts which remain never exceed the bucket by, whatever is returned and when", () => {
@@ -264,7 +264,7 @@ describe("a debt under other numbers", () => {
       now: Number.MAX_SAFE_INTEGER,
     },
   ])("$title", ({ owed, to, now }) => {
-    expect(rateOwedUnder(owed, from, to)).toBe(now);
+    expect(owedUnder(owed, { rateCount: 1, ...from }, { rateCount: 1, ...to })).toBe(now);
   });
 
   const anyShape = fc.record({
@@ -278,7 +278,10 @@ describe("a debt under other numbers", () => {
       fc.property(anyChange, ({ from: before, to, share }) => {
         const owed = 1 + Math.floor(share * (before.burst * before.ratePerUs - 1));
         const unitsBefore = Math.floor((before.burst * before.ratePerUs - owed) / before.ratePerUs);
-        const unitsAfter = Math.floor((to.burst * to.ratePerUs - rateOwedUnder(owed, before, to)) / to.ratePerUs);
+        const unitsAfter = Math.floor(
+          (to.burst * to.ratePerUs - owedUnder(owed, { rateCount: 1, ...before }, { rateCount: 1, ...to })) /
+            to.ratePerUs,
+        );
         expect(unitsAfter).toBeLessThanOrEqual(unitsBefore);
       }),
       seeded(1_000),
@@ -291,7 +294,9 @@ describe("a debt under other numbers", () => {
       { ratePerUs: 844_502, burst: 1 },
     ];
     // In floating point the quotient comes out whole and one less, which would forgive a little.
-    expect(rateOwedUnder(703_172_869_362_581, before, to)).toBe(2_340_875_257_796_028);
+    expect(owedUnder(703_172_869_362_581, { rateCount: 1, ...before }, { rateCount: 1, ...to })).toBe(
+      2_340_875_257_796_028,
+    );
     const anyDebt = fc.record({
       owed: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
       from: fc.integer({ min: 1, max: 86_400_000_000 }),
@@ -300,7 +305,11 @@ describe("a debt under other numbers", () => {
     fc.assert(
       fc.property(anyDebt, ({ owed, from: fromUs, to: toUs }) => {
         const exact = (BigInt(owed) * BigInt(toUs) + BigInt(fromUs) - 1n) / BigInt(fromUs);
-        const now = rateOwedUnder(owed, { ratePerUs: fromUs, burst: 9 }, { ratePerUs: toUs, burst: 9 });
+        const now = owedUnder(
+          owed,
+          { rateCount: 1, ratePerUs: fromUs, burst: 9 },
+          { rateCount: 1, ratePerUs: toUs, burst: 9 },
+        );
         const most = BigInt(Number.MAX_SAFE_INTEGER);
         expect(BigInt(now)).toBe(exact < most ? exact : most);
       }),
@@ -312,7 +321,9 @@ describe("a debt under other numbers", () => {
     fc.assert(
       fc.property(anyChange, ({ from: before, to, share }) => {
         const owed = 1 + Math.floor(share * (before.burst * before.ratePerUs - 1));
-        const now = BigInt(rateOwedUnder(owed, before, { ratePerUs: to.ratePerUs, burst: before.burst }));
+        const now = BigInt(
+          owedUnder(owed, { rateCount: 1, ...before }, { rateCount: 1, ratePerUs: to.ratePerUs, burst: before.burst }),
+        );
         const exact = BigInt(owed) * BigInt(to.ratePerUs);
         const per = BigInt(before.ratePerUs);
         expect(now * per).toBeGreaterThanOrEqual(exact);

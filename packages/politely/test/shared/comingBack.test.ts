@@ -9,7 +9,7 @@ const stop = { status: 429, headers: { "retry-after": "600" } } as const;
 async function untilAway(fleet: Fleet, limiter: SharedLimiter): Promise<void> {
   fleet.mood = "refusing";
   const work = fleet.demand(limiter, 1, { key: "away.org" });
-  await fleet.clock.advance(1_000);
+  await fleet.clock.advance(8_000);
   await work;
 }
 
@@ -206,7 +206,7 @@ it("a question that was given up takes no place, though the store gets it later"
   const [one, other] = [fleet.add({ concurrency: 1 }, { outage: "closed" }), fleet.add({ concurrency: 1 })];
   fleet.mood = "replies lost";
   const refused = one.acquire("x.org").catch((error: unknown) => error);
-  await fleet.clock.advance(6_000);
+  await fleet.clock.advance(8_000);
   expect(await refused).toMatchObject({ code: "POLITELY_STORE" });
   fleet.mood = "well";
   await fleet.clock.advance(6_000);

@@ -24,30 +24,6 @@ describe("explain with a store", () => {
     expect((await fleet.now(limiter.check("x.org"))).reason).toContain("window 2/min");
   });
 
-  it.each([
-    [{ rate: "1/20s" }, "rate", "rate 1/20s of another process's policy"],
-    [{ rate: "1/20s", burst: 2 }, "rate", "rate 1/20s burst 2 of another process's policy"],
-    [{ window: "1/min" }, "window", "window 1/min of another process's policy"],
-    [{ minDelay: "15s" }, "minDelay", "at least 15 s between starts of another process's policy"],
-    [{ quota: { count: 1, per: "day" } }, "quota", "quota 1/day UTC of another process's policy"],
-  ] as const)("names the limit of another process where that binds: %j", async (limits, limit, words) => {
-    const fleet = new Fleet();
-    const [strict, loose] = [fleet.add(limits), fleet.add({ rate: "100/s", window: "50/s", minDelay: "1ms" })];
-    await fleet.demandNow(strict, "burst" in limits ? 2 : 1);
-    const { causes } = await fleet.now(loose.explain("x.org"));
-    expect(causes[0]).toMatchObject({ limit, scope: "host", key: "x.org" });
-    expect(causes[0].message).toContain(`x.org: ${words}, `);
-    expect(causes[0]).not.toHaveProperty("because");
-  });
-
-  it("names the concurrency of another process", async () => {
-    const fleet = new Fleet();
-    const [strict, loose] = [fleet.add({ concurrency: 1 }), fleet.add({ concurrency: 5 })];
-    await fleet.now(strict.acquire("x.org"));
-    const { causes } = await fleet.now(loose.explain("x.org"));
-    expect(causes[0].message).toContain("concurrency 1 of another process's policy, all in flight");
-  });
-
   it("says that an answer is waited for where only that can help, and promises no time", async () => {
     const fleet = new Fleet();
     const [one, other] = [fleet.add({ concurrency: 1 }), fleet.add({ concurrency: 1 })];
@@ -55,17 +31,8 @@ describe("explain with a store", () => {
     const { causes, waitMs } = await fleet.now(other.explain("x.org"));
     expect(causes[0]).toMatchObject({ waitMs: 0 });
     expect(causes[0].message).toBe("x.org: concurrency 1, all in flight, until an answer comes");
-    expect(waitMs).toBe(1);
-  });
-
-  it("names the scope of the limit, and the other process's rule for it", async () => {
-    const fleet = new Fleet();
-    const strict = fleet.add({ default: { rate: "100/s" }, global: { window: "1/min" } });
-    const loose = fleet.add({ default: { rate: "100/s" }, global: { window: "9/min" } });
-    await fleet.demandNow(strict, 1);
-    const { causes } = await fleet.now(loose.explain("y.org"));
-    expect(causes[0]).toMatchObject({ limit: "window", scope: "global", key: "global" });
-    expect(causes[0].message).toContain("global: window 1/min of another process's policy");
+    // When to look again.
+    expect(waitMs).toBe(250);
   });
 
   it("does not take a limit with the same numbers for another's", async () => {
@@ -142,7 +109,7 @@ describe("a pause of a host in a store", () => {
     fleet.mood = "refusing";
     await fleet.clock.advance(50_000);
     expect(fleet.starts).toEqual([]);
-    await fleet.clock.advance(12_000);
+    await fleet.clock.advance(20_000);
     await work;
     expect(fleet.starts).toHaveLength(1);
   });
@@ -167,38 +134,12 @@ describe("the first wait event of a limiter with a store", () => {
     expect(seen).toHaveLength(2);
   });
 
-  it("names the other process's rule where that is stricter", async () => {
-    const fleet = new Fleet();
-    const [strict, loose] = [fleet.add({ rate: "1/20s" }), fleet.add({ rate: "50/s" })];
-    await fleet.demandNow(strict, 1);
-    const seen = waits(loose);
-    const work = fleet.demand(loose, 1);
-    await fleet.clock.advance(50);
-    expect(seen[0]?.reason).toContain("rate 1/20s of another process's policy");
-    await fleet.clock.advance(60_000);
-    await work;
-  });
-
   it("does not come where the store grants at once", async () => {
     const fleet = new Fleet();
     const limiter = fleet.add({ rate: "10/s", burst: 10 });
     const seen = waits(limiter);
     await fleet.demandNow(limiter, 5);
     expect(seen).toEqual([]);
-  });
-
-  it("comes for one that is granted ahead of its instant, with the time to go", async () => {
-    const fleet = new Fleet();
-    const limiter = fleet.add({ rate: "25/s" });
-    await fleet.demandNow(limiter, 1);
-    await fleet.clock.advance(20);
-    const seen = waits(limiter);
-    const work = fleet.demand(limiter, 2);
-    await fleet.clock.advance(200);
-    await work;
-    expect(seen).toHaveLength(2);
-    expect(seen.every(({ reason }) => /x\.org: .* ms to go/.test(reason))).toBe(true);
-    expect(seen.every(({ waitMs }) => waitMs > 0 && waitMs < 80)).toBe(true);
   });
 
   it("comes at once where this process knows why: a pause of its own", async () => {

@@ -24,10 +24,17 @@ export class Fleet {
 
   constructor({ roundTripMs = 1 }: { readonly roundTripMs?: number } = {}) {
     this.roundTripMs = roundTripMs;
-    this.inner = memoryStore(() => Math.floor(this.clock.now() * 1000 + 0.01));
+    this.inner = memoryStore(
+      () => Math.floor(this.clock.now() * 1000 + 0.01),
+      () => this.clock.wall(),
+    );
     this.store = {
       name: "virtual",
       timeline: "machine",
+      listen: (process, onWake) =>
+        this.inner.listen?.(process, (asker) => {
+          void this.#pass(this.roundTripMs / 2).then(() => (this.mood === "well" ? onWake(asker) : undefined));
+        }) ?? (() => undefined),
       transact: async (keys, operation) => {
         this.calls += 1;
         if (this.mood === "refusing") throw new StoreError("virtual: connection refused");
@@ -80,14 +87,14 @@ export class Fleet {
     await this.now(this.demand(limiter, count));
   }
 
-  /** Lets time pass until the work is done, at most a second. */
+  /** Lets time pass until the work is done, at most ten seconds. */
   async now<Value>(work: Promise<Value>): Promise<Value> {
     let isDone = false;
     const settled = work.finally(() => {
       isDone = true;
     });
     settled.catch(() => undefined);
-    for (let step = 0; step < 100 && !isDone; step++) await this.clock.advance(10);
+    for (let step = 0; step < 1_000 && !isDone; step++) await this.clock.advance(10);
     return settled;
   }
 

@@ -1,8 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { StartLog } from "../../src/scheduler/shared/startLog.js";
 import type { SharedLimiter } from "../../src/sharedTypes.js";
-import { seeded } from "../laws/seeded.js";
 import { Fleet } from "./fleet.js";
 
 const dayMs = 86_400_000;
@@ -203,85 +200,5 @@ describe("asking, sending and recording by hand while the store is away", () => 
     await byHand(fleet, limiter, 2);
     await press(fleet, limiter, 10);
     expect(fleet.starts).toHaveLength(3);
-  });
-});
-
-describe("groups of starts", () => {
-  const steps = fc.array(
-    fc.record({
-      stepUs: fc.oneof(fc.nat({ max: 100 }), fc.nat({ max: 1_000_000 }), fc.nat({ max: 1_000_000_000 })),
-      count: fc.integer({ min: 1, max: 5 }),
-      units: fc.nat({ max: 9 }),
-      lateUs: fc.constantFrom(0, 0, 0, 5_000_000),
-      times: fc.constantFrom(1, 1, 1, 400),
-    }),
-    { minLength: 1, maxLength: 40 },
-  );
-
-  it("stay few, drop nothing, and count nothing as of an earlier instant", () => {
-    fc.assert(
-      fc.property(steps, fc.constantFrom(8, 50, 256), (made, most) => {
-        const log = new StartLog(1);
-        const added: { readonly atUs: number; readonly units: number }[] = [];
-        let [nowUs, count] = [0, 0];
-        for (const step of made) {
-          for (let time = 0; time < step.times; time++) {
-            nowUs += step.stepUs;
-            const atUs = Math.max(0, nowUs - step.lateUs);
-            const isFull = log.add(atUs, step.count, [{ rate: 1, window: step.units, quota: 0 }]);
-            if (isFull) log.trim(Number.NEGATIVE_INFINITY, most);
-            added.push({ atUs, units: step.units });
-            count += step.count;
-          }
-        }
-        const { groups } = log;
-        expect(groups.length).toBeLessThanOrEqual(most);
-        expect(groups.reduce((sum, group) => sum + group.count, 0)).toBe(count);
-        expect(groups.reduce((sum, { units }) => sum + units[0].rate, 0)).toBe(added.length);
-        for (const [index, { atUs }] of groups.entries()) {
-          if (index > 0) expect(atUs).toBeGreaterThan(groups[index - 1].atUs);
-          // As many units as were really spent after an instant are counted after it, or more.
-          const really = added.reduce((sum, start) => sum + (start.atUs >= atUs ? start.units : 0), 0);
-          const counted = groups.slice(index).reduce((sum, { units }) => sum + units[0].window, 0);
-          expect(counted).toBeGreaterThanOrEqual(really);
-        }
-      }),
-      seeded(20),
-    );
-  });
-
-  it("count one unit of everything for each start where nothing else is said, also once something is", () => {
-    const log = new StartLog(2);
-    log.add(1, 3);
-    log.add(2, 1, [
-      { rate: 5, window: 6, quota: 7 },
-      { rate: 0, window: 0, quota: 0 },
-    ]);
-    log.add(3, 2);
-    const [three, two, zero] = [3, 2, 0].map((units) => ({ rate: units, window: units, quota: units }));
-    expect(log.groups).toEqual([
-      { fromUs: 1, atUs: 1, count: 3, units: [three, three] },
-      { fromUs: 2, atUs: 2, count: 1, units: [{ rate: 5, window: 6, quota: 7 }, zero] },
-      { fromUs: 3, atUs: 3, count: 2, units: [two, two] },
-    ]);
-  });
-
-  it("move a start by a small part of its age, at a thousand a second for ten minutes", () => {
-    const log = new StartLog(1);
-    for (let number = 0; number < 600_000; number++) {
-      if (log.add(number * 1_000, 1)) log.trim(Number.NEGATIVE_INFINITY, 256);
-    }
-    const nowUs = 600_000_000;
-    expect(log.groups.reduce((sum, { count }) => sum + count, 0)).toBe(600_000);
-    for (const { fromUs, atUs } of log.groups) expect(atUs - fromUs).toBeLessThanOrEqual(1_000 + (nowUs - fromUs) / 8);
-  });
-
-  it("forget what is before an instant, but not the last", () => {
-    const log = new StartLog(1);
-    for (const atUs of [1, 5, 9]) log.add(atUs, 1);
-    log.trim(5, 256);
-    expect(log.groups.map(({ atUs }) => atUs)).toEqual([5, 9]);
-    log.trim(100, 256);
-    expect(log.groups.map(({ atUs }) => atUs)).toEqual([9]);
   });
 });

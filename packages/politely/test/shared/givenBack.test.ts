@@ -11,7 +11,10 @@ function watching(fleet: Fleet): { readonly store: Store; readonly grantedMs: Ma
   const grantedMs = new Map<number, number>();
   const transact: Store["transact"] = async (keys, operation) => {
     const reply = await fleet.store.transact(keys, operation);
-    if ("starts" in reply) for (const { token, startedUs } of reply.starts) grantedMs.set(token, startedUs / 1000);
+    if ("grants" in reply) {
+      for (const { token, count, startedUs } of reply.grants)
+        for (let nth = 0; nth < count; nth++) grantedMs.set(token + nth, startedUs / 1000);
+    }
     return reply;
   };
   return { store: { ...fleet.store, transact }, grantedMs };

@@ -3,7 +3,6 @@ import { politely } from "../../src/politely.js";
 import type { SharedOptions } from "../../src/sharedTypes.js";
 import { cellStore } from "../../src/stores/cellStore.js";
 import type { Cells } from "../../src/stores/cells.js";
-import { Turns } from "../../src/stores/dynamodb/turns.js";
 import { memoryCells } from "../../src/stores/memory.js";
 import { VirtualClock } from "../../src/testing/virtualClock.js";
 
@@ -87,23 +86,10 @@ describe("a connection that hangs while the store is well", () => {
     const clock = new VirtualClock();
     const cells = leaky(clock, () => true);
     const store = cellStore(cells);
-    const look = { kind: "set", asker: "p:1", sequence: 1, pauseUs: -1, reset: "nothing" } as const;
-    for (let time = 0; time < 100; time++) void store.transact(["x"], look);
+    const about = { agesUs: [], counts: [], meant: 0, random: 0 };
+    const told = { kind: "record", asker: "p.1", number: 1, isAgain: false, keys: [], ...about } as const;
+    for (let time = 0; time < 100; time++) void store.transact(["x"], told);
     expect(cells.open).toBeLessThanOrEqual(8);
     expect(cells.open).toBeGreaterThan(1);
-  });
-});
-
-describe("turns at one item", () => {
-  it("pass on when the one whose turn it is takes too long, and the others keep their order", async () => {
-    const turns = new Turns({ mostMs: 30 });
-    const order: string[] = [];
-    let answer: (words: string) => void = () => undefined;
-    const hung = turns.take(["a"], () => new Promise<string>((resolve) => (answer = resolve)));
-    const rest = ["second", "third"].map((words) => turns.take(["a", "b"], async () => order.push(words)));
-    await Promise.all(rest);
-    expect(order).toEqual(["second", "third"]);
-    answer("late");
-    expect(await hung).toBe("late");
   });
 });

@@ -12,21 +12,3 @@ it("books a permit that lost its place as lapsed, once, and a late release chang
   await fleet.now(permit.release("success"));
   expect(await fleet.now(limiter.stats("x.org"))).toMatchObject(books);
 });
-
-it("says on the permit when its place was found gone, until it is released", async () => {
-  const fleet = new Fleet();
-  const limiter = fleet.add({ concurrency: 2, maxHold: "5s" });
-  const permit: { readonly lapsedAtMs?: number | undefined; release(): Promise<void> } = await fleet.now(
-    limiter.acquire("x.org"),
-  );
-  const heldAtMs = fleet.clock.now();
-  expect(permit.lapsedAtMs).toBeUndefined();
-  await fleet.clock.advance(4_000);
-  expect(permit.lapsedAtMs).toBeUndefined();
-  await fleet.clock.advance(10_000);
-  // A process looks at its places three times in each permitTtl.
-  expect(permit.lapsedAtMs).toBeGreaterThanOrEqual(heldAtMs - 10 + 5_000);
-  expect(permit.lapsedAtMs).toBeLessThanOrEqual(heldAtMs + 15_000);
-  await fleet.now(permit.release());
-  expect(permit.lapsedAtMs).toBeUndefined();
-});

@@ -55,15 +55,4 @@ describe("a looser policy reaches those who wait", () => {
     await fleet.now(other.reset("x.org", "all"));
     expect(await untilStarts(fleet, 2)).toBeLessThanOrEqual(askAgainMs + 1_000);
   });
-
-  it("and not while the stricter process lives and waits", async () => {
-    const fleet = new Fleet();
-    const [strict, loose] = [fleet.add({ window: "1/h" }), fleet.add({ rate: "100/s" })];
-    await fleet.demandNow(strict, 1);
-    wait(fleet, strict);
-    await fleet.clock.advance(100);
-    wait(fleet, loose);
-    await fleet.clock.advance(3_500_000);
-    expect(fleet.starts).toHaveLength(1);
-  });
 });

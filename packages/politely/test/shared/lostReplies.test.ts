@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { StoreError } from "../../src/errors.js";
-import type { Operation } from "../../src/shared/operation.js";
 import type { SharedLimiter, SharedPermit } from "../../src/sharedTypes.js";
+import type { Operation } from "../../src/stores/operations.js";
 import type { Store } from "../../src/stores/store.js";
 import { Fleet } from "./fleet.js";
 
@@ -44,7 +44,7 @@ describe("when replies get lost", () => {
     let isLosing = false;
     const store = wayOf(fleet, (operation) => {
       if (!isLosing || operation.kind !== "settle") return "well";
-      const name = `${operation.asker} ${operation.sequence}`;
+      const name = `${operation.asker} ${operation.number}`;
       const isFirst = !seen.has(name);
       seen.add(name);
       return isFirst ? "reply lost" : "well";
@@ -66,7 +66,7 @@ describe("when replies get lost", () => {
     const fleet = new Fleet();
     const policy = { window: "10/min" } as const;
     let left = 1;
-    const store = wayOf(fleet, ({ kind }) => (kind === "set" && left-- > 0 ? "reply lost" : "well"));
+    const store = wayOf(fleet, ({ kind }) => (kind === "record" && left-- > 0 ? "reply lost" : "well"));
     const [one, other] = [fleet.add(policy), fleet.add(policy, { store })];
     expect(await grab(fleet, one, 10)).toHaveLength(10);
     const reset = other.reset("x.org");

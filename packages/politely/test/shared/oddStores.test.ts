@@ -1,7 +1,6 @@
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { StoreError } from "../../src/errors.js";
-import { Link } from "../../src/scheduler/shared/link.js";
 import type { SharedLimiter } from "../../src/sharedTypes.js";
 import { memoryStore } from "../../src/stores/memory.js";
 import { clientErrors } from "../../src/stores/redis/clientErrors.js";
@@ -11,7 +10,7 @@ import type { Store } from "../../src/stores/store.js";
 import { VirtualClock } from "../../src/testing/virtualClock.js";
 import { Fleet } from "./fleet.js";
 
-const nothing = { kind: "set", pauseUs: -1, reset: "nothing" } as const;
+const nothing = { kind: "record", keys: [], agesUs: [], counts: [], meant: 0, random: 0, isAgain: false } as const;
 
 describe("stores on one Redis client", () => {
   it("listen to it once, however many they are, and hear the same", () => {
@@ -19,7 +18,7 @@ describe("stores on one Redis client", () => {
     const client = new Redis({ lazyConnect: true, port: 1 });
     client.on("error", () => undefined);
     for (let count = 0; count < 30; count++) {
-      const asked = redisStore(client).transact(["x"], { ...nothing, asker: "", sequence: 1 });
+      const asked = redisStore(client).transact(["x"], { ...nothing, asker: "p.1", number: 1 });
       asked.catch(() => undefined);
     }
     expect([client.listenerCount("error"), client.listenerCount("ready")]).toEqual([2, 1]);
@@ -84,109 +83,6 @@ describe("a pause of a host without limits", () => {
     const fleet = new Fleet();
     const limiter = fleet.add({ rate: "10/s" });
     await expect(fleet.now(limiter.pause("localhost", "soon" as never))).rejects.toThrow("duration");
-  });
-});
-
-/** A link to a store that answers as the test says. */
-class Rig {
-  readonly clock = new VirtualClock();
-  /** What becomes of an operation on a key. */
-  answer: (key: string) => Promise<void> = async () => undefined;
-  /** The keys of all that was carried out, but trials. */
-  readonly told: string[] = [];
-  readonly lost: string[] = [];
-  readonly link: Link;
-
-  constructor() {
-    const transact = async ([key]: readonly string[]): Promise<{ readonly nowUs: number }> => {
-      await this.answer(key);
-      if (key !== "trial") this.told.push(key);
-      return { nowUs: this.clock.now() * 1_000 };
-    };
-    const store = { name: "scripted", timeline: "machine", transact } as unknown as Store;
-    this.link = new Link({
-      store,
-      clock: this.clock,
-      process: "p",
-      onOutage: () => undefined,
-      onLost: (key, message) => this.lost.push(`${key}: ${message}`),
-    });
-  }
-
-  /** Everything is refused from now on, and the link knows. */
-  async goAway(): Promise<void> {
-    this.answer = () => Promise.reject(new StoreError("refused"));
-    const asked = this.link.send(["x"], (by) => ({ ...nothing, ...by })).catch(() => undefined);
-    await this.clock.advance(200);
-    await asked;
-  }
-
-  keep(from: number, count: number): void {
-    for (let index = from; index < from + count; index++)
-      void this.link.sendOrKeep([`k${index}`], (by) => ({ ...nothing, ...by }));
-  }
-
-  pass(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.clock.setTimer(this.clock.now() + ms, resolve));
-  }
-}
-
-describe("what a store is told when it is back", () => {
-  it("is the latest 10,000 operations, and how many more there were is said", async () => {
-    const rig = new Rig();
-    await rig.goAway();
-    rig.keep(0, 10_003);
-    expect(rig.lost).toHaveLength(1);
-    expect(rig.lost[0]).toContain("k0: ");
-    rig.answer = async () => undefined;
-    await rig.clock.advance(5_000);
-    expect(rig.told).toHaveLength(10_000);
-    expect([rig.told[0], rig.told.at(-1)]).toEqual(["k3", "k10002"]);
-    expect(rig.lost).toHaveLength(2);
-    expect(rig.lost[1]).toContain("3 operations");
-  });
-
-  it("does not lose the one that is being told, nor the one after it, when more comes than is kept", async () => {
-    const rig = new Rig();
-    await rig.goAway();
-    rig.keep(0, 10_000);
-    rig.answer = (key) => (key === "k0" ? rig.pass(1_000) : Promise.resolve());
-    await rig.clock.advance(500);
-    rig.keep(10_000, 2);
-    await rig.clock.advance(5_000);
-    expect(new Set(rig.told).size).toBe(10_000);
-    expect(["k0", "k1", "k2", "k3"].filter((key) => !rig.told.includes(key))).toEqual(["k1", "k2"]);
-    expect(rig.lost.at(-1)).toContain("2 operations");
-  });
-
-  it("is told once and in order, though the store goes away again and is looked at meanwhile", async () => {
-    const rig = new Rig();
-    await rig.goAway();
-    rig.keep(0, 1);
-    rig.answer = (key) => (key === "k0" ? rig.pass(100) : Promise.resolve());
-    await rig.clock.advance(220);
-    rig.keep(1, 4);
-    // The second round has begun when k1 hangs, and another question finds the store away.
-    rig.answer = (key) => {
-      if (key === "k1") return rig.pass(1_200);
-      return key === "x" ? Promise.reject(new StoreError("refused")) : Promise.resolve();
-    };
-    await rig.clock.advance(120);
-    expect([rig.link.isAway, rig.told]).toEqual([false, ["k0"]]);
-    const asked = rig.link.send(["x"], (by) => ({ ...nothing, ...by })).catch(() => undefined);
-    await rig.clock.advance(5_000);
-    await asked;
-    expect(rig.told).toEqual(["k0", "k1", "k2", "k3", "k4"]);
-    expect(rig.link.isAway).toBe(false);
-    expect(rig.lost).toEqual([]);
-  });
-
-  it("is said to be lost when the limiter closes first, with what was dropped before", async () => {
-    const rig = new Rig();
-    await rig.goAway();
-    rig.keep(0, 10_003);
-    rig.link.close();
-    expect(rig.lost.at(-1)).toContain("10003 operations");
   });
 });
 

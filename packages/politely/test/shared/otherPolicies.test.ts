@@ -61,49 +61,6 @@ describe.each(strict)("%s that is spent", (_title, own, other) => {
   });
 });
 
-it("a policy that a process has changed to holds for others at all of its hosts, however many these are", async () => {
-  const fleet = new Fleet();
-  const permitTtl = "2s";
-  const one = fleet.add({ window: "1/60s", permitTtl });
-  const hosts = Array.from({ length: 100 }, (_, index) => `h${index}.org`);
-  for (const host of hosts) for (let count = 0; count < 2; count++) void one.acquire(host);
-  await fleet.clock.advance(1_000);
-  await one.configure({ default: { window: "1/55s", permitTtl } });
-  await one.configure({ default: { window: "1/50s", permitTtl } });
-  await fleet.clock.advance(5_000);
-  const other = fleet.add({ window: "100/60s", permitTtl });
-  const started: string[] = [];
-  for (const host of hosts) void other.acquire(host).then(({ key }) => started.push(key));
-  await fleet.clock.advance(30_000);
-  expect(started).toEqual([]);
-});
-
-it.each<[string, Limits, Limits]>([
-  ["how many are in flight", { concurrency: 1 }, { concurrency: 5 }],
-  ["gaps from the answer", { minDelay: 200, countFrom: "answer" }, { minDelay: 1 }],
-])("a policy of %s holds for others for as long as a request under it is in flight", async (_title, own, other) => {
-  const fleet = new Fleet();
-  const [one, others] = [fleet.add({ ...own, permitTtl: "2s" }), fleet.add({ ...other, permitTtl: "2s" })];
-  const held = await fleet.now(one.acquire("x.org"));
-  await fleet.clock.advance(10_000);
-  expect(await used(fleet, others)).toBe(0);
-  await fleet.now(held.release());
-  await fleet.clock.advance(2_000);
-  expect(await used(fleet, others)).toBe(20);
-});
-
-it("a policy that a process has changed from holds for one lifetime, though a request under it is still in flight", async () => {
-  const fleet = new Fleet();
-  const limiter = fleet.add({ concurrency: 1, permitTtl: "2s" });
-  await fleet.now(limiter.acquire("x.org"));
-  await limiter.configure({ default: { concurrency: 5, permitTtl: "2s" } });
-  await fleet.clock.advance(3_000);
-  const started: number[] = [];
-  for (let count = 0; count < 5; count++) void limiter.acquire("x.org").then(() => started.push(count));
-  await fleet.clock.advance(500);
-  expect(started).toHaveLength(4);
-});
-
 it("a burst that is changed to and fro leaves an empty bucket, and no worse", async () => {
   const fleet = new Fleet();
   const hourly: Limits = { rate: "1/h", permitTtl: "2s" };

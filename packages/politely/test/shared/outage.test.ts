@@ -186,7 +186,7 @@ describe("while the store is away", () => {
       const held = await fleet.now(limiter.acquire("x.org"));
       fleet.mood = "refusing";
       const asked = limiter.acquire("x.org").catch((error: unknown) => error);
-      await fleet.clock.advance(1_000);
+      await fleet.clock.advance(8_000);
       await asked;
       isMissing = true;
       await fleet.clock.advance(5_000);

@@ -23,7 +23,7 @@ describe("the message of an outage", () => {
   it.each([
     ["closed", "every request is refused with a StoreError until it is back"],
     ["open", "every request passes until it is back, but to a host that this process heard say stop"],
-    ["share", "this process keeps a tenth of each limit until it is back, since it never heard how many share them"],
+    ["share", "this process keeps 1/10 of each limit until it is back, since it never heard how many share them"],
   ] as const)("%s: has the client's last error and what happens now", async (outage, words) => {
     const fleet = new Fleet();
     const limiter = fleet.add({ rate: "100/s" }, { outage, store: silent(fleet) });
@@ -55,9 +55,7 @@ describe("the message of an outage", () => {
     fleet.mood = "refusing";
     await fleet.demandNow(limiters[0], 1);
     expect(messages[0]).toContain("virtual: connection refused");
-    expect(messages[0]).toContain(
-      "this process keeps a part of each limit until it is back, by the 3 processes last seen",
-    );
+    expect(messages[0]).toContain("this process keeps 1/3 of each limit until it is back, by the processes last seen");
   });
 
   it("keeps the error that said something when a later try is only silent", async () => {
@@ -87,7 +85,7 @@ describe("explain and stats while the store is away", () => {
     const { causes, proceed } = await fleet.now(limiter.explain("x.org"));
     expect(proceed).toBe(false);
     expect(causes[0]).toMatchObject({ limit: "window", key: "x.org" });
-    expect(causes[0].message).toContain("window 2/min, this process's part while virtual is away, ");
+    expect(causes[0].message).toContain("window 20/min (1/10 of it, this process's part while virtual is away), ");
     expect((await fleet.now(limiter.stats("x.org")))?.window).toMatchObject({ calls: 2, remaining: 0 });
   });
 });

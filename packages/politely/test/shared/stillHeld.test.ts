@@ -97,21 +97,3 @@ it.each([
   if (isGone) stop.abort();
   expect((await fleet.now(light)).startedAtMs).toBeLessThanOrEqual(askedMs + 1);
 });
-
-it("names the key of a stricter policy in its warning as other events do", async () => {
-  const fleet = new Fleet();
-  const policy = { default: { rate: "1/s" }, scopes: { "proxy:*": { rate: "1/s" } } } as const;
-  const [strict, loose] = [fleet.add(policy), fleet.add({ default: { rate: "2/s" }, scopes: { "proxy:*": {} } })];
-  const keys: string[] = [];
-  loose.subscribe((event) => {
-    if (event.type === "warn") keys.push(event.key);
-  });
-  await fleet.now(strict.acquire("x.org"));
-  const warned = loose.acquire("x.org");
-  await fleet.clock.advance(3_000);
-  await warned;
-  await fleet.now(strict.acquire({ host: "y.org", scopes: ["proxy:1"] }));
-  loose.acquire({ host: "z.org", scopes: ["proxy:1"] }).catch(() => undefined);
-  await fleet.clock.advance(3_000);
-  expect(keys).toEqual(["x.org", "proxy:1"]);
-});

@@ -125,23 +125,6 @@ describe("a limiter with a store", () => {
     expect(fleet.startsUs()[3]).toBeLessThan(41_000_000);
   });
 
-  it("applies the stricter of two policies, warns, and forgets it one lifetime after its process has gone", async () => {
-    const fleet = new Fleet();
-    const [strict, loose] = [fleet.add({ rate: "1/5s" }), fleet.add({ rate: "10/s" })];
-    const warnings: string[] = [];
-    loose.subscribe((event) => {
-      if (event.type === "warn") warnings.push(event.message);
-    });
-    await fleet.demandNow(strict, 1);
-    const waiting = fleet.demand(loose, 100);
-    await fleet.clock.advance(28_000);
-    expect(leastGap(fleet.startsUs())).toBeGreaterThanOrEqual(5_000_000);
-    expect(warnings[0]).toContain("stricter");
-    await fleet.clock.advance(60_000);
-    await waiting;
-    expect(fleet.starts).toHaveLength(101);
-  });
-
   it("closes: waiters are told, and what was not used is free for the others", async () => {
     const fleet = new Fleet();
     const [one, other] = [fleet.add({ rate: "1/s" }), fleet.add({ rate: "1/s" })];

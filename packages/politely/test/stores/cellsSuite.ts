@@ -332,3 +332,8 @@ function moved(values: readonly (string | undefined)[], amount: number): ReturnT
 function total(values: readonly (string | undefined)[]): number {
   return values.reduce((sum, value) => sum + Number(value), 0);
 }
+
+/** Writes what is none of the library's values, for `storeSuite`. */
+export function spoilIn(cells: Cells): (key: string) => Promise<void> {
+  return (key) => cells.change([key], () => ({ writes: [write(0, '["politely",999]')], answer: undefined }));
+}

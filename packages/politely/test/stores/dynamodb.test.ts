@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import { dynamodbCells, dynamodbStore } from "../../src/stores/dynamodb.js";
 import { storeSuite } from "../../src/testing/storeSuite.js";
 import { type DynamodbServer, dynamodbClient, startDynamodb } from "../servers/dynamodb.js";
-import { cellsSuite } from "./cellsSuite.js";
+import { cellsSuite, spoilIn } from "./cellsSuite.js";
 import { describeClock } from "./dynamodb/clock.js";
 import { describeErrors } from "./dynamodb/errors.js";
 import { describeRequests } from "./dynamodb/requests.js";
@@ -42,12 +42,13 @@ describe("DynamoDB as a store", () => {
     const clients = [dynamodbClient(server.endpoint), dynamodbClient(server.endpoint)];
     const [store, other] = clients.map((client) => dynamodbStore(client, { table: "politely-store-suite" }));
     await store.createTable();
-    return { clients, store, other };
+    const spoil = spoilIn(dynamodbCells(clients[0], { table: "politely-store-suite" }));
+    return { clients, store, other, spoil };
   };
   const open = async () => {
     opened ??= openBoth();
-    const { store, other } = await opened;
-    return { store, another: async () => other, close: async () => undefined };
+    const { store, other, spoil } = await opened;
+    return { store, another: async () => other, spoil, close: async () => undefined };
   };
   afterAll(async () => {
     for (const client of (await opened)?.clients ?? []) client.destroy();

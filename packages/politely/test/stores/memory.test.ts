@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { cellStore } from "../../src/stores/cellStore.js";
 import { memoryCells } from "../../src/stores/memory.js";
 import { storeSuite } from "../../src/testing/storeSuite.js";
-import { cellsSuite } from "./cellsSuite.js";
+import { cellsSuite, spoilIn } from "./cellsSuite.js";
 
 const nowUs = (): number => Math.trunc(performance.now() * 1000);
 
@@ -15,7 +15,8 @@ describe("memory as a store", () => {
   const open = async () => {
     const cells = memoryCells(nowUs);
     // Two stores over the same cells: what each of them puts together is its own.
-    return { store: cellStore(cells), another: async () => cellStore(cells), close: async () => undefined };
+    const another = async () => cellStore(cells);
+    return { store: await another(), another, spoil: spoilIn(cells), close: async () => undefined };
   };
   it.each(storeSuite("memory", open).map(({ title, run }) => [title, run] as const))("%s", (_title, run) => run());
 });

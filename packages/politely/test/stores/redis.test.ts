@@ -1,9 +1,11 @@
 import { Redis } from "ioredis";
 import { createClient, RESP_TYPES } from "redis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { LookReply } from "../../src/shared/operation.js";
+import { answerOf } from "../../src/core/answer.js";
+import type { LookReply } from "../../src/stores/operations.js";
 import { redisStore } from "../../src/stores/redis.js";
 import { storeSuite } from "../../src/testing/storeSuite.js";
+import { until } from "../fleet/until.js";
 import { startRedis } from "../servers/redis.js";
 import { askRedis, type RedisServer } from "../servers/redisProcess.js";
 import { askerOf, CLIENTS, newName, openTwo, perMinute, quiet } from "./redis/open.js";
@@ -27,12 +29,12 @@ for (const [name, open] of Object.entries(CLIENTS)) {
       const { store, close } = await open(server.url);
       const asker = askerOf(store);
       const keys = {
-        [newName()]: perMinute(9, { concurrency: 5, windows: [9, 60_000_000, 1] }),
+        [newName()]: perMinute(9, { concurrency: 5, windows: [{ count: 9, perUs: 60_000_000, grainUs: 1 }] }),
         [newName()]: perMinute(9),
       };
       const every = async (): Promise<void> => {
         const taken = await asker.start(keys);
-        await asker.settle(Object.keys(keys), taken);
+        await asker.settle(taken);
         await asker.lease(newName(), "take");
         await store.transact(Object.keys(keys), { kind: "look", keys: Object.values(keys) });
       };
@@ -64,6 +66,25 @@ for (const [name, open] of Object.entries(CLIENTS)) {
       await close();
     });
 
+    it("tells a process that listens whose turn it is, once another has given something back", async () => {
+      const [one, other] = [await open(server.url), await open(server.url)];
+      const wanted = { [newName()]: perMinute(1_000, { concurrency: 1 }) };
+      const [holder, waiter] = [askerOf(one.store), askerOf(other.store)];
+      const heard = new Set<string>();
+      const stop = other.store.listen?.(waiter.process, (asker) => heard.add(asker));
+      const taken = await holder.start(wanted);
+      const stopped = await waiter.take(wanted, { doesWait: true });
+      expect(stopped.reply.stop).toMatchObject({ limit: "concurrency" });
+      await until("the channel is listened to", 5_000, async () => {
+        return ((await askRedis(server.port, "PUBSUB", "CHANNELS", `*${waiter.process}`)) as string[]).length === 1;
+      });
+      expect((await holder.settle(taken)).wake).toEqual([stopped.operation.asker]);
+      await until("the waiter has heard", 5_000, async () => heard.size > 0);
+      expect([...heard]).toEqual([stopped.operation.asker]);
+      stop?.();
+      await Promise.all([one.close(), other.close()]);
+    });
+
     it("shares nothing with a store that has another prefix", async () => {
       const [one, other] = [await open(server.url), await open(server.url, { prefix: `{${newName()}}` })];
       const key = newName();
@@ -81,18 +102,23 @@ async function startsOf(store: ReturnType<typeof redisStore>, key: string): Prom
 }
 
 describe("a store in Redis", () => {
-  it("gives every key an expiry, also on the short way", async () => {
+  it("gives every key an expiry, and every part of one", async () => {
     const client = quiet(new Redis(server.url));
     const prefix = `{${newName()}}:`;
     const asker = askerOf(redisStore(client, { prefix }));
-    const wanted = { host: perMinute(1_000, { rateCount: 1_000 }) };
-    const taken = await asker.start(wanted);
-    await asker.settle(["host"], taken, { answer: { kind: "rate_limited", retryAfterUs: 1 } });
-    for (let round = 0; round < 20; round++) await asker.take(wanted);
+    const windows = [{ count: 5_000, perUs: 60_000_000, grainUs: 58_594 }];
+    const wanted = { host: perMinute(1_000, { rateCount: 1_000, windows, concurrency: 4 }) };
+    await asker.settle(await asker.start(wanted), { ...answerOf("success"), kind: "unused" });
+    for (let round = 0; round < 5; round++) {
+      const other = askerOf(asker.store);
+      await other.take(wanted, { doesWait: true, keys: [{ ...wanted.host, cost: { rate: 2, window: 1, quota: 1 } }] });
+    }
     await asker.lease("run", "take");
     const names = await client.keys(`${prefix}*`);
-    expect(names.toSorted()).toEqual([`${prefix}a:${asker.name}:0`, `${prefix}k:host`, `${prefix}k:run`]);
-    for (const name of names) expect(await client.ttl(name)).toBeGreaterThan(60);
+    const parts = names.filter((name) => name.includes("\n")).map((name) => name.split("\n")[1][0]);
+    expect([...new Set(parts)].toSorted()).toEqual(Array.from("1aclmoptw"));
+    expect(names).toEqual(expect.arrayContaining([`${prefix}k:host`, `${prefix}k:run`]));
+    for (const name of names) expect(await client.pttl(name)).toBeGreaterThan(0);
     client.disconnect();
   });
 
@@ -132,7 +158,7 @@ describe("a store in Redis", () => {
     await own.kill9();
     await own.restart();
     expect(await startsOf(store, "host")).toBe(3);
-    expect(await asker.fit({ host: perMinute(3) }, 1)).toBe(0);
+    expect((await asker.take({ host: perMinute(3) })).reply.grants).toEqual([]);
     client.disconnect();
   });
 
@@ -144,8 +170,9 @@ describe("a store in Redis", () => {
     const wanted = { [key]: perMinute(50) };
     const first = await asker.start(wanted);
     const second = await asker.start(wanted);
-    expect(second.start.previousUs).toEqual([first.start.startedUs]);
-    expect(second.start.unitsAfter).toEqual([2]);
+    expect(second.reply.grants[0].parts).toEqual([
+      { previousUs: first.reply.grants[0].startedUs, unitsBefore: 1, period: -1 },
+    ]);
     expect(await startsOf(store, key)).toBe(2);
     expect(Number(await client.exists(`{politely}:k:${key}`))).toBe(1);
     client.disconnect();
@@ -161,9 +188,9 @@ describe("a store in Redis", () => {
     const asker = askerOf(store);
     const wanted = { [key]: perMinute(50) };
     await asker.start(wanted);
-    await asker.settle([key], await asker.start(wanted), { answer: { kind: "rate_limited", because: "429 für ü" } });
+    await asker.settle(await asker.start(wanted), answerOf("rate_limited", 0, "429 für ü"));
     const { reply } = await asker.take(wanted);
-    expect(reply.stop).toMatchObject({ kind: "cooldown", because: "429 für ü" });
+    expect(reply.stop).toMatchObject({ limit: "cooldown", because: "429 für ü" });
     expect((await asker.lease(key, "look").catch((error: unknown) => error)) instanceof Error).toBe(true);
     expect((await asker.lease(newName(), "take")).isHeld).toBe(true);
     client.destroy();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type SqliteHandle, sqliteCells, sqliteStore } from "../../src/stores/sqlite.js";
 import { storeSuite } from "../../src/testing/storeSuite.js";
-import { cellsSuite } from "./cellsSuite.js";
+import { cellsSuite, spoilIn } from "./cellsSuite.js";
 import { type CompiledStore, compileStore, runChild } from "./sqlite/childPrograms.js";
 import { temporaryFile } from "./sqlite/temporaryFile.js";
 
@@ -20,6 +20,7 @@ describe("SQLite as a store", () => {
     return {
       store: sqliteStore(file.open()),
       another: async () => sqliteStore(file.open()),
+      spoil: spoilIn(sqliteCells(file.open())),
       close: async () => file[Symbol.dispose](),
     };
   };
@@ -63,6 +64,19 @@ describe("processes that share a SQLite file", () => {
     console.info(`longest waits: ${ends.map(({ stdout }) => stdout.trim()).join(" ")}`);
     expect(await read(sqliteCells(file.open()), ["counter"])).toEqual(["4000"]);
   });
+
+  it.each(builtIn === undefined ? ["handle"] : ["handle", "path"])(
+    "may open a new file at the same moment, as documented, by a %s",
+    async (how) => {
+      for (let round = 0; round < 3; round++) {
+        using file = temporaryFile();
+        const args = [compiled.url, file.path, how, String(Date.now() + 1_000)];
+        const ends = await Promise.all(Array.from({ length: 8 }, () => runChild("opened.mjs", args)));
+        expect(ends.filter(({ code }) => code !== 0).map(({ stderr }) => stderr)).toEqual([]);
+        expect(await read(sqliteCells(file.open()), ["counter"])).toEqual(["8"]);
+      }
+    },
+  );
 
   it.each([0, 1, 7])("lose nothing when one is killed inside a transaction, after %i others", async (commits) => {
     using file = temporaryFile();

@@ -1,11 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, it } from "vitest";
-import type { Operation } from "../../src/shared/operation.js";
 import { cellStore } from "../../src/stores/cellStore.js";
 import type { Cells } from "../../src/stores/cells.js";
 import { memoryCells } from "../../src/stores/memory.js";
+import type { Operation } from "../../src/stores/operations.js";
 import type { Store } from "../../src/stores/store.js";
+import type { OpenStore } from "../../src/testing/index.js";
 import { storeSuite } from "../../src/testing/storeSuite.js";
+import { spoilIn } from "./cellsSuite.js";
 
 // A suite that notices nothing passes for ever: each of these stores has one fault, and each case finds at least one of them.
 
@@ -60,8 +62,24 @@ function careless(): [Cells, Cells] {
 }
 
 let copies = 0;
+const nothing = { agesUs: [], counts: [], meant: 0, random: 0, pauseUs: undefined, reset: undefined } as const;
+const once = { agesUs: [0], counts: [1] } as const;
+const long = { maxHoldUs: 1e15, permitTtlUs: 1e15 };
 
-const faults: Readonly<Record<string, () => [Store, Store]>> = {
+type Spoil = NonNullable<OpenStore["spoil"]>;
+
+const faults: Readonly<Record<string, () => [Store, Store, Spoil?]>> = {
+  "takes what it cannot read for nothing": () => {
+    const cells = memoryCells(nowUs);
+    const change: Cells["change"] = (keys, work) =>
+      cells.change(keys, (values, us) =>
+        work(
+          values.map((value) => (value?.includes("999") === true ? undefined : value)),
+          us,
+        ),
+      );
+    return [cellStore({ ...cells, change }), cellStore({ ...cells, change }), spoilIn(cells)];
+  },
   "forgets everything": over(() => {
     const forgetful = (): Cells => ({
       ...memoryCells(nowUs),
@@ -77,7 +95,7 @@ const faults: Readonly<Record<string, () => [Store, Store]>> = {
     return [cells, { ...cells, change }];
   }),
   "carries out again what is sent again": operating((operation) =>
-    "asker" in operation ? { ...operation, asker: `copy ${++copies}` } : operation,
+    "asker" in operation ? { ...operation, asker: `copy ${++copies}.1` } : operation,
   ),
   "folds case": changed((keys) => keys.map((key) => key.toLowerCase())),
   "cuts long names": changed((keys) => keys.map((key) => key.slice(0, 255))),
@@ -94,36 +112,31 @@ const faults: Readonly<Record<string, () => [Store, Store]>> = {
   "has one key for all": changed((keys) => keys.map((_, index) => `key ${index}`)),
   "hears no answers": operating((operation) =>
     operation.kind === "settle"
-      ? {
-          ...operation,
-          keys: operation.keys.map((key) => ({ ...key, answer: { ...key.answer, kind: "neutral", remaining: -1 } })),
-        }
+      ? { ...operation, answer: { ...operation.answer, kind: "neutral", budget: undefined } }
       : operation,
   ),
   "takes nothing back": operating((operation) =>
-    operation.kind === "settle"
-      ? { kind: "leave", asker: operation.asker, sequence: operation.sequence, ticket: "" }
-      : operation,
+    operation.kind === "settle" ? { ...operation, kind: "record", ...nothing, keys: [] } : operation,
   ),
   "keeps places for ever": operating((operation) =>
-    operation.kind === "take" || operation.kind === "renew"
-      ? { ...operation, leaseUs: 1e15, ...(operation.kind === "take" ? { maxHoldUs: 1e15 } : {}) }
+    operation.kind === "take" || operation.kind === "look"
+      ? { ...operation, keys: operation.keys.map((key) => ({ ...key, rule: { ...key.rule, ...long } })) }
       : operation,
   ),
-  "renews nothing": operating((operation) => (operation.kind === "renew" ? { ...operation, leaseUs: 0 } : operation)),
+  "renews nothing": operating((operation) =>
+    operation.kind === "renew" ? { ...operation, places: operation.places.map(() => []), gone: [] } : operation,
+  ),
   "grants ahead without being asked to": operating((operation) =>
     operation.kind === "take" ? { ...operation, horizonUs: 1_000_000 } : operation,
   ),
   "knows no line": operating((operation) =>
-    operation.kind === "take" ? { ...operation, ticket: "", turnUs: 0, joinedUs: 0 } : operation,
+    operation.kind === "take" ? { ...operation, doesWait: false } : operation,
   ),
   "grants one at a time": operating((operation) =>
     operation.kind === "take" ? { ...operation, count: 1 } : operation,
   ),
-  "does what it is told only when it is told to take": operating((operation) =>
-    operation.kind === "set" || operation.kind === "leave" || operation.kind === "record"
-      ? { kind: "leave", asker: operation.asker, sequence: operation.sequence, ticket: "" }
-      : operation,
+  "does nothing that it is told": operating((operation) =>
+    operation.kind === "record" ? { ...operation, ...nothing } : operation,
   ),
   "counts a look as a start": () => {
     const [one, other] = operating((operation) => operation)();
@@ -131,8 +144,8 @@ const faults: Readonly<Record<string, () => [Store, Store]>> = {
       ...store,
       async transact(keys, operation) {
         if (operation.kind === "look") {
-          const by = { asker: `look ${++copies}`, sequence: 1 };
-          await store.transact(keys, { kind: "record", ...by, keys: operation.keys, agesUs: [0] });
+          const by = { asker: `look.${++copies}`, number: 1, isAgain: false };
+          await store.transact(keys, { kind: "record", ...by, keys: operation.keys, ...nothing, ...once });
         }
         return store.transact(keys, operation);
       },
@@ -145,10 +158,10 @@ const faults: Readonly<Record<string, () => [Store, Store]>> = {
 };
 
 /** The cases that a store with a fault does not pass. */
-async function failedBy(make: () => [Store, Store]): Promise<string[]> {
+async function failedBy(make: () => [Store, Store, Spoil?]): Promise<string[]> {
   const cases = storeSuite("a store", async () => {
-    const [store, other] = make();
-    return { store, another: async () => other, close: async () => undefined };
+    const [store, other, spoil] = make();
+    return { store, another: async () => other, close: async () => undefined, ...(spoil && { spoil }) };
   });
   const results = await Promise.allSettled(cases.map(({ run }) => run()));
   return cases.filter((_, index) => results[index].status === "rejected").map(({ title }) => title);

@@ -7,7 +7,7 @@ import { threadCells } from "../../src/stores/threads/threadCells.js";
 import { Turn } from "../../src/stores/threads/turn.js";
 import { threadMemory, threadStore } from "../../src/stores/threads.js";
 import { storeSuite } from "../../src/testing/storeSuite.js";
-import { cellsSuite } from "./cellsSuite.js";
+import { cellsSuite, spoilIn } from "./cellsSuite.js";
 import { accounts, total } from "./threads/accounts.js";
 import { look, memoryWithAccounts, put } from "./threads/cells.js";
 
@@ -26,7 +26,9 @@ cellsSuite("shared memory", async () => {
 describe("shared memory as a store", () => {
   const open = async () => {
     const memory = threadMemory();
-    return { store: threadStore(memory), another: async () => threadStore(memory), close: async () => undefined };
+    const another = async () => threadStore(memory);
+    const spoil = spoilIn(threadCells(memory, patience));
+    return { store: await another(), another, spoil, close: async () => undefined };
   };
   for (const { title, run } of storeSuite("shared memory", open)) it(`${title}`, run);
 });

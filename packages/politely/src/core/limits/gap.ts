@@ -43,11 +43,6 @@ export function gapTake({ words, at }: Key, atUs: number): void {
   if (atUs > words[at + LAST_US]) words[at + LAST_US] = atUs;
 }
 
-/** The newest start was never sent: the one before it is the last again. */
-export function gapGiveBack({ words, at }: Key, previousUs: number): void {
-  words[at + LAST_US] = previousUs;
-}
-
 /** When the gap after the last start is over. */
 export function gapOwesUntil(key: Key, rule: Rule): number {
   return rule.gapUs === 0 ? Number.NEGATIVE_INFINITY : spacedFromUs(key, rule) + rule.gapUs;

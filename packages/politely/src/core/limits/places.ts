@@ -45,7 +45,7 @@ export function placesTake(key: Key, startedUs: number, units: number, pendingUn
     startedUs,
     units,
     pendingUnits,
-    isLapsed: false,
+    lapsedUs: undefined,
     permit: undefined,
     previous,
     next: undefined,

@@ -23,11 +23,13 @@ function periodEndUs({ calendar }: Key, quota: Calendar, nowUs: number): number 
   return nowUs + Math.max(1, Math.ceil((calendar.periodAt(quota, wallMs).endsAtMs - wallMs) * 1000));
 }
 
-/** Spends units and says in which period. */
-export function quotaTake(key: Key, { per, timeZone }: Calendar, units: number): number {
+/** Spends units and says in which period. A start of so long ago that it was in an earlier one spends nothing of this. */
+export function quotaTake(key: Key, { per, timeZone }: Calendar, units: number, agoUs: number): number {
   const quota = { per, timeZone };
   const { calendar } = key;
-  const period = calendar.periodAt(quota, calendar.wallMs()).startsAtMs;
+  const wallMs = calendar.wallMs();
+  const period = calendar.periodAt(quota, wallMs).startsAtMs;
+  if (agoUs > 0 && wallMs - agoUs / 1000 < period) return -1;
   key.needRest().quota = { per, timeZone, period, used: quotaUsed(key, quota) + units };
   return period;
 }

@@ -62,18 +62,23 @@ export function rateOwesUntil({ words, at }: Key, bucket: Bucket | undefined): n
   return words[at + SEEN_US] + Math.ceil(words[at + OWED] / bucket.rateCount);
 }
 
+/** The same units of debt, measured in another rate; rounded up. */
+export function owedIn(owed: number, from: Bucket, to: Bucket): number {
+  if (owed <= 0) return 0;
+  // The product may be beyond 2^53; rounding down there would forgive a little.
+  const units = BigInt(owed) * BigInt(to.ratePerUs);
+  return Math.min(Number.MAX_SAFE_INTEGER, Number((units + BigInt(from.ratePerUs) - 1n) / BigInt(from.ratePerUs)));
+}
+
 /**
- * The same debt under other numbers: kept in units, rounded up, plus what the bucket grew by, until it is empty.
+ * The debt that a bucket begins with when its numbers change: the same units, plus what it grew by, until it is empty.
  *
  * So a change never lets anything be spent at once that could not have been spent before, and changes to and fro add up to no more
  * than an empty bucket. A bucket that owes nothing stays new.
  */
 export function owedUnder(owed: number, from: Bucket, to: Bucket): number {
   if (owed <= 0) return 0;
+  const same = owedIn(owed, from, to);
   const grown = Math.max(0, to.burst - from.burst) * to.ratePerUs;
-  // The product may be beyond 2^53; rounding down there would forgive a little.
-  const units = BigInt(owed) * BigInt(to.ratePerUs);
-  const same = Number((units + BigInt(from.ratePerUs) - 1n) / BigInt(from.ratePerUs));
-  const owedNow = Math.max(same, Math.min(same + grown, to.burst * to.ratePerUs));
-  return Math.min(Number.MAX_SAFE_INTEGER, owedNow);
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(same, Math.min(same + grown, to.burst * to.ratePerUs)));
 }

@@ -1,6 +1,5 @@
 import type { Ahead, Cost, Key, Log, Rest, Tell } from "../key.js";
 import type { Rule, WindowRule } from "../rule.js";
-import { isAnswerDue } from "./gap.js";
 
 // One exact log of starts serves all windows of up to 4,096 units: no such window can hold more entries. A larger window has a log of its own, whose
 // entries lie on multiples of a 1,024th of its period, rounded up. What a window holds is found by halving.
@@ -10,7 +9,7 @@ const EXACT_MOST = 4_096;
 const GRAINS = 1_024;
 /** A log shorter than this is not worth tidying. */
 const TIDY_FROM = 64;
-const EMPTY: Log = { spanUs: 0, grainUs: 1, blurUs: 1, atUs: [], sums: [], tidyFrom: 0 };
+const EMPTY: Log = { spanUs: 0, grainUs: 1, blurUs: 1, atUs: [], sums: [] };
 const NO_LOGS: readonly Log[] = [];
 
 /** A start as a log knows it. */
@@ -36,7 +35,7 @@ export function windowReadyAt(key: Key, rule: Rule, cost: Cost, nowUs: number, a
     const readyUs = laterUs === 0 ? latestUs : Math.max(latestUs, nowUs) + laterUs;
     if (readyUs > atUs) atUs = readyUs;
     if (tell === undefined || readyUs <= nowUs) continue;
-    const isAwaited = latestUs > nowUs && isAnswerDue(key, rule);
+    const isAwaited = latestUs > nowUs && pendingUnits(key) > 0;
     const earliestUs = isAwaited ? Math.min(latestUs, nowUs + window.perUs) + laterUs : readyUs;
     tell("window", earliestUs, `window ${rule.text.windows[index]}`, isAwaited ? latestUs : undefined);
   }
@@ -45,10 +44,10 @@ export function windowReadyAt(key: Key, rule: Rule, cost: Cost, nowUs: number, a
 
 /** When `units` fit beside those logged and those in flight; where only an answer can make room, when that would be a period ago at the latest. */
 export function windowFreeAt(key: Key, rule: Rule, window: WindowRule, units: number, nowUs: number): number {
-  const used = windowUsed(key, rule, window, nowUs);
+  const used = windowUsed(key, window, nowUs);
   const excess = used + units - window.count;
   if (excess <= 0) return nowUs;
-  const logged = used - pendingUnits(key, rule);
+  const logged = used - pendingUnits(key);
   const startedUs = key.rest?.places?.first?.startedUs ?? Number.POSITIVE_INFINITY;
   if (excess > logged) return startedUs + rule.maxHoldUs + window.perUs;
   // Once the starts that make up the excess have left.
@@ -56,11 +55,11 @@ export function windowFreeAt(key: Key, rule: Rule, window: WindowRule, units: nu
   return log.atUs[firstAfter(log.sums, unitsBefore(log, log.atUs.length) - logged + excess - 1)] + window.perUs;
 }
 
-/** Units inside a window now, those in flight included where they are counted from their answers. */
-export function windowUsed(key: Key, rule: Rule, window: WindowRule, nowUs: number): number {
+/** Units inside a window now, and those in flight that are counted from their answers. */
+export function windowUsed(key: Key, window: WindowRule, nowUs: number): number {
   const log = logOf(key.rest, window) ?? EMPTY;
   const gone = unitsBefore(log, firstAfter(log.atUs, nowUs - window.perUs));
-  return pendingUnits(key, rule) + unitsBefore(log, log.atUs.length) - gone;
+  return pendingUnits(key) + unitsBefore(log, log.atUs.length) - gone;
 }
 
 /** When the oldest start leaves a window; minus Infinity when it holds none. */
@@ -75,8 +74,8 @@ export function windowTake(key: Key, rule: Rule, atUs: number, units: number, no
   if (units === 0) return;
   const logs = key.rest?.logs ?? windowAdopt(key, rule, [], nowUs);
   for (const log of logs) {
-    insert(log, ceilTo(atUs, log.grainUs), units);
-    if (log.atUs.length > log.tidyFrom) tidy(log, nowUs);
+    insert(log, atUs, units);
+    tidy(log, nowUs);
   }
 }
 
@@ -84,7 +83,6 @@ export function windowTake(key: Key, rule: Rule, atUs: number, units: number, no
 export function windowGiveBack({ rest }: Key, startedUs: number, units: number): void {
   for (const log of rest?.logs ?? NO_LOGS) {
     const index = firstAfter(log.atUs, startedUs - 1);
-    // It lies at the end of its grain, or of that of the log that this one began with.
     if (!(log.atUs[index] - startedUs < log.blurUs)) continue;
     const lying = log.sums[index] - unitsBefore(log, index);
     addUnits(log, index, -Math.min(units, lying));
@@ -102,34 +100,26 @@ export function windowOwesUntil({ rest }: Key): number {
   return untilUs;
 }
 
-/** All starts that the logs of a key know, oldest first: as exactly as the exact one knows them, and older ones as the longest does. */
-export function loggedStarts(logs: readonly Log[] = NO_LOGS, nowUs: number): LoggedStart[] {
-  const [longest = EMPTY] = logs.toSorted((a, b) => b.spanUs - a.spanUs);
-  const exact = logs.find(({ grainUs }) => grainUs === 1);
-  if (exact === undefined || exact === longest) return startsOf(longest);
-  const sinceUs = nowUs - exact.spanUs;
-  // One that lies on both sides, since the longer log rounds up, counts twice.
-  const older = startsOf(longest).filter(({ atUs }) => atUs - longest.grainUs <= sinceUs);
-  return [...older, ...startsOf(exact).filter(({ atUs }) => atUs > sinceUs)];
+/** All starts that the logs of a key know, oldest first, as its longest log knows them. */
+export function loggedStarts(logs: readonly Log[] = NO_LOGS): LoggedStart[] {
+  const longest = logs.reduce((a, b) => (a.spanUs >= b.spanUs ? a : b), EMPTY);
+  return longest.atUs.map((atUs, index) => ({ atUs, units: longest.sums[index] - unitsBefore(longest, index) }));
 }
 
 /** Gives every window of `rule` a log that looks back as far as it does, and adds starts to all logs. */
 export function windowAdopt(key: Key, rule: Rule, more: readonly LoggedStart[], nowUs: number): Log[] {
   const rest = key.needRest();
-  const known = loggedStarts(rest.logs, nowUs);
+  const known = loggedStarts(rest.logs);
   rest.logs ??= [];
-  for (const log of rest.logs) for (const start of more) insert(log, ceilTo(start.atUs, log.grainUs), start.units);
+  for (const log of rest.logs) for (const { atUs, units } of more) insert(log, atUs, units);
   for (const window of rule.windows) {
     const { grainUs, perUs } = window;
     let log = logOf(rest, window);
     if (log !== undefined && log.spanUs >= perUs) continue;
     if (log !== undefined) rest.logs.splice(rest.logs.indexOf(log), 1);
-    const blurUs = Math.max(
-      grainUs,
-      ...rest.logs.map((other) => other.blurUs + (other.grainUs === grainUs ? 0 : grainUs)),
-    );
-    log = { spanUs: perUs, grainUs, blurUs, atUs: [], sums: [], tidyFrom: TIDY_FROM };
-    for (const start of [...known, ...more]) insert(log, ceilTo(start.atUs, grainUs), start.units);
+    const blurUs = Math.max(0, ...rest.logs.map((other) => other.blurUs)) + grainUs;
+    log = { spanUs: perUs, grainUs, blurUs, atUs: [], sums: [] };
+    for (const { atUs, units } of [...known, ...more]) insert(log, atUs, units);
     tidy(log, nowUs);
     rest.logs.push(log);
   }
@@ -149,12 +139,8 @@ function logOf(rest: Rest | undefined, { grainUs, perUs }: WindowRule): Log | un
   return undefined;
 }
 
-function startsOf(log: Log): LoggedStart[] {
-  return log.atUs.map((atUs, index) => ({ atUs, units: log.sums[index] - unitsBefore(log, index) }));
-}
-
-function pendingUnits(key: Key, rule: Rule): number {
-  return rule.fromAnswer ? (key.rest?.places?.pendingUnits ?? 0) : 0;
+function pendingUnits({ rest }: Key): number {
+  return rest?.places?.pendingUnits ?? 0;
 }
 
 function ceilTo(us: number, grainUs: number): number {
@@ -178,8 +164,9 @@ function firstAfter(list: readonly number[], above: number): number {
   return low;
 }
 
-function insert(log: Log, atUs: number, units: number): void {
+function insert(log: Log, startedUs: number, units: number): void {
   const { atUs: list, sums } = log;
+  const atUs = ceilTo(startedUs, log.grainUs);
   const end = list.length;
   // Nearly always it is the newest.
   if (end === 0 || list[end - 1] < atUs) {
@@ -199,15 +186,17 @@ function addUnits({ sums }: Log, from: number, units: number): void {
   for (let index = from; index < sums.length; index++) sums[index] += units;
 }
 
-/** Forgets starts that no window sees any more, but for the newest: those older than the longest one, and all but the last 4,096, each of which is a unit at least. */
-function tidy(log: Log, nowUs: number): void {
-  const { length } = log.atUs;
-  const gone = Math.min(length - 1, Math.max(firstAfter(log.atUs, nowUs - log.spanUs), length - EXACT_MOST));
-  if (gone > 0) {
-    const before = unitsBefore(log, gone);
-    log.atUs.splice(0, gone);
-    log.sums.splice(0, gone);
-    for (let index = 0; index < log.sums.length; index++) log.sums[index] -= before;
-  }
-  log.tidyFrom = Math.min(2 * log.atUs.length, log.atUs.length + EXACT_MOST / 4) + TIDY_FROM;
+/**
+ * Forgets starts that no window sees any more, once these are half of the log, but for the newest: those older than the longest window, and all but the last 4,096,
+ * each of which is a unit at least.
+ */
+function tidy({ atUs, sums, spanUs }: Log, nowUs: number): void {
+  const { length } = atUs;
+  const sinceUs = nowUs - spanUs;
+  if (length < TIDY_FROM || (atUs[length >>> 1] > sinceUs && length < EXACT_MOST + GRAINS)) return;
+  const gone = Math.min(length - 1, Math.max(firstAfter(atUs, sinceUs), length - EXACT_MOST));
+  const before = sums[gone - 1];
+  atUs.splice(0, gone);
+  sums.splice(0, gone);
+  for (let index = 0; index < sums.length; index++) sums[index] -= before;
 }

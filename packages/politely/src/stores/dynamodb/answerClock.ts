@@ -1,6 +1,7 @@
 import { StoreError } from "../../errors.js";
 import type { DynamodbClient } from "../dynamodb.js";
 import { ServerTime } from "../serverTime.js";
+import type { PlaceTime } from "../swapCells.js";
 import { pause } from "./pause.js";
 
 /** The part of an answer that is read. */
@@ -26,14 +27,6 @@ const slack = 1.5;
 /** A wall clock that goes this much faster or slower than the monotonic one, and this much more, says that one of them stood still or was set. */
 const steppedMs = 100;
 const steppedRate = 0.001;
-
-/** DynamoDB's time as a client knows it, in microseconds. */
-export interface KnownTime {
-  /** Since 1970: never ahead of DynamoDB's clock. A whole number. */
-  readonly nowUs: number;
-  /** How far it may be behind. */
-  readonly errorUs: number;
-}
 
 /**
  * DynamoDB's time, from the `Date` of all answers that a client gets.
@@ -117,7 +110,7 @@ export class AnswerClock {
   }
 
   /** What time it is by DynamoDB's clock, and how well that is known. */
-  read(): KnownTime {
+  read(): PlaceTime {
     const localUs = performance.now() * 1_000;
     const nowUs = this.#time.nowUs(localUs);
     const bounds = this.#time.boundsUs(localUs);

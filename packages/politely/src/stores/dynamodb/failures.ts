@@ -18,51 +18,25 @@ interface ClientError {
   readonly CancellationReasons?: readonly { readonly Code?: string; readonly Item?: DynamodbItem }[];
 }
 
-const throttled = new Set([
-  "ProvisionedThroughputExceeded",
-  "ProvisionedThroughputExceededException",
-  "RequestLimitExceeded",
-  "Throttling",
-  "ThrottlingError",
-  "ThrottlingException",
-  "TooManyRequestsException",
-]);
-const conflicts = new Set(["TransactionConflict", "TransactionConflictException", "TransactionInProgressException"]);
-const unknownCredentials = new Set([
-  "CredentialsProviderError",
-  "ExpiredToken",
-  "ExpiredTokenException",
-  "IncompleteSignature",
-  "IncompleteSignatureException",
-  "InvalidClientTokenId",
-  "InvalidSignatureException",
-  "MissingAuthenticationToken",
-  "MissingAuthenticationTokenException",
-  "RequestExpired",
-  "SignatureDoesNotMatch",
-  "UnrecognizedClientException",
-]);
-
+const THROTTLED = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling|TooManyRequests)/;
+const CONFLICT = /^Transaction(Conflict|InProgress)/;
+const CREDENTIALS =
+  /^(CredentialsProvider|ExpiredToken|IncompleteSignature|InvalidClientTokenId|InvalidSignature|MissingAuthentication|RequestExpired|SignatureDoesNotMatch|UnrecognizedClient)/;
 /** What somebody has to mend, beside credentials. */
-const lasting = new Set(["ResourceNotFoundException", "AccessDeniedException", "ValidationException"]);
+const LASTING = /^(ResourceNotFound|AccessDenied|Validation)Exception$/;
 
 /** Reads what the client rejected with. Undefined when trying again does not help: `failureOf` says what it is then. */
 export function refusalOf(error: unknown): Refusal | undefined {
-  const { name, Item, CancellationReasons } = (error ?? {}) as ClientError;
+  const { name, Item, CancellationReasons = [] } = (error ?? {}) as ClientError;
   if (typeof name !== "string") return undefined;
-  if (name === "ConditionalCheckFailedException") return new Refusal("changed", new Map([[0, Item]]));
-  if (throttled.has(name)) return new Refusal("throttled");
-  if (conflicts.has(name)) return new Refusal("conflict");
-  if (name !== "TransactionCanceledException" || CancellationReasons === undefined) return undefined;
-
-  const codes = CancellationReasons.map(({ Code }) => Code ?? "None");
+  const single = { Code: name.replace(/Exception$/, ""), Item };
+  const reasons = name === "TransactionCanceledException" ? CancellationReasons : [single];
   const found = new Map(
-    CancellationReasons.flatMap(({ Code, Item: item }, index) =>
-      Code === "ConditionalCheckFailed" ? [[index, item] as const] : [],
-    ),
+    reasons.flatMap((reason, index) => (reason.Code === "ConditionalCheckFailed" ? [[index, reason.Item]] : [])),
   );
-  if (codes.some((code) => throttled.has(code))) return new Refusal("throttled", found);
-  if (codes.some((code) => conflicts.has(code))) return new Refusal("conflict", found);
+  const isOne = (pattern: RegExp): boolean => reasons.some(({ Code = "" }) => pattern.test(Code));
+  if (isOne(THROTTLED)) return new Refusal("throttled", found);
+  if (isOne(CONFLICT)) return new Refusal("conflict", found);
   return found.size > 0 ? new Refusal("changed", found) : undefined;
 }
 
@@ -71,23 +45,17 @@ export function failureOf(error: unknown, table: string): StoreError {
   if (error instanceof StoreError) return error;
   const { name, message } = (error ?? {}) as ClientError;
   const said = typeof message === "string" && message !== "" ? message : String(error);
-  const isLasting = typeof name === "string" && (lasting.has(name) || unknownCredentials.has(name));
+  const isLasting = typeof name === "string" && (LASTING.test(name) || CREDENTIALS.test(name));
   return new StoreError(explain(typeof name === "string" ? name : "", said, table), { cause: error, isLasting });
 }
 
 /** The error for an operation that was not over in time. */
-export function timeoutOf(
-  timeoutMs: number,
-  tries: number,
-  last: Refusal["why"] | undefined,
-  table: string,
-): StoreError {
+export function timeoutOf(timeoutMs: number, tries: number, last: string | undefined, table: string): StoreError {
   const within = `within ${timeoutMs} ms`;
-  if (last === undefined) {
+  if (last === undefined)
     return new StoreError(
       `DynamoDB did not answer ${within}. Check that it can be reached, or raise timeoutMs. What was asked may or may not have happened.`,
     );
-  }
   return new StoreError(
     last === "throttled"
       ? `Table "${table}" has no capacity left: ${tries} tries ${within} were throttled. Raise its capacity, or have it billed by request.`
@@ -96,20 +64,15 @@ export function timeoutOf(
 }
 
 function explain(name: string, said: string, table: string): string {
-  if (name === "ResourceNotFoundException") {
+  if (name === "ResourceNotFoundException")
     return `There is no table "${table}" where the client looks. Create it with createTable() of the store, or check the client's region, account and endpoint.`;
-  }
-  if (unknownCredentials.has(name)) {
+  if (CREDENTIALS.test(name))
     return `DynamoDB does not accept the client's credentials (${name}: ${said}). Check them.`;
-  }
-  if (name === "AccessDeniedException") {
+  if (name === "AccessDeniedException")
     return `The client's credentials do not allow this on table "${table}" (${said}). The store needs dynamodb:GetItem, PutItem and ConditionCheckItem; createTable() needs CreateTable, DescribeTable and UpdateTimeToLive too.`;
-  }
-  if (/item size/i.test(said)) {
+  if (/item size/i.test(said))
     return `The state of a key is larger than 400 KB, the most that an item of DynamoDB holds (${said}). Give it limits with smaller windows, or let fewer processes wait at it.`;
-  }
-  if (name === "ValidationException" && /\bkeys?\b/i.test(said)) {
+  if (name === "ValidationException" && /\bkeys?\b/i.test(said))
     return `Table "${table}" is not made for Politely: its key has to be a string named "key", without a sort key (${said}). Give the store a table of its own; createTable() makes one.`;
-  }
   return `DynamoDB did not do what was asked for (${name === "" ? said : `${name}: ${said}`}). Check the client's region and endpoint, the network, and table "${table}". It may or may not have happened.`;
 }

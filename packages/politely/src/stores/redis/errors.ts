@@ -4,7 +4,7 @@ import { StoreError } from "../../errors.js";
 export interface Errand {
   /** As the caller named them. */
   readonly keys: readonly string[];
-  /** As Redis knows them: those of the keys, then that of the asker if there is one. */
+  /** As Redis knows them. */
   readonly names: readonly string[];
   readonly isClosed: boolean;
 }
@@ -32,7 +32,7 @@ const MEANINGS: readonly Meaning[] = [
   },
   {
     code: /^NOPERM |The user executing the script can't|ACL failure in script/,
-    text: "The Redis user may not do this. Allow it EVALSHA, EVAL, TIME, GET and SET for the keys with the store's prefix.",
+    text: "The Redis user may not do this. Allow it the commands that docs/store-redis.md names, for the keys with the store's prefix.",
     isLasting: true,
   },
   {
@@ -42,7 +42,7 @@ const MEANINGS: readonly Meaning[] = [
   },
   {
     code: /^(ERR )?unknown (Redis )?command/i,
-    text: "This server lacks what the store needs. Use Redis 6 or later, or Valkey; it must have the commands EVALSHA, EVAL, TIME, GET and SET under these names.",
+    text: "This server lacks what the store needs. Use Redis 6 or later, or Valkey; it must have the commands that docs/store-redis.md names, under these names.",
     isLasting: true,
   },
   { code: /^LOADING /, text: "Redis is still reading its data. Try again soon." },
@@ -61,20 +61,31 @@ const MEANINGS: readonly Meaning[] = [
   },
 ];
 
-/** What Redis 6 puts before the reason when a script fails; later versions put it behind. */
-const SCRIPT_FIRST = /^(ERR Error running script .*)?@user_script: ?\d+: -?/;
+/** What Redis puts before the reason when a script fails: version 6 also the script, which later versions put behind. */
+const SCRIPT_FIRST = /^(ERR Error running script .*)?@user_script: ?\d+: -?|^ERR (?=[A-Z]+ )/;
+
+/** The time and the calendar that a script lacks a period of; undefined for any other error. */
+export function missingPeriod(error: unknown): { readonly wallMs: number; readonly calendar: string } | undefined {
+  const [, wallMs, calendar] = /POLITELYPERIOD (\d+) (\w+ [\w/+-]+)/.exec(messageOf(error)) ?? [];
+  return calendar === undefined ? undefined : { wallMs: Number(wallMs), calendar };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
 
 /** Makes a `StoreError` of what a client threw, with a sentence about what to do. */
 export function redisError(error: unknown, { keys, names, isClosed }: Errand): StoreError {
   if (error instanceof StoreError) return error;
-  const message = (error instanceof Error ? error.message : String(error)).replace(SCRIPT_FIRST, "");
-  const [, code, place, version] = /^(POLITELYFOREIGN|POLITELYNEWER) (\d+) ?(\d*)/.exec(message) ?? [];
+  const message = messageOf(error).replace(SCRIPT_FIRST, "");
+  const [, code, place, version] = /POLITELY(FOREIGN|VERSION) (\d+) ?(\d*)/.exec(message) ?? [];
   if (code !== undefined) {
-    const name = place === "0" ? names.at(-1) : names[Number(place) - 1];
-    return new StoreError(version === "" ? foreignText(name) : newerText(name, version), {
-      cause: error,
-      isLasting: true,
-    });
+    const name = `The value of the Redis key "${names[Number(place) - 1]}"`;
+    const text =
+      code === "FOREIGN"
+        ? `${name} is not one of politely's. Give the store a prefix of its own, or remove that key.`
+        : `${name} has version ${version}, and this version of politely reads 2 only. Use one version, or another prefix, or remove that key.`;
+    return new StoreError(text, { cause: error, isLasting: true });
   }
   if (isClosed) {
     return new StoreError(
@@ -97,12 +108,4 @@ export function silenceError(timeoutMs: number): StoreError {
   return new StoreError(
     `Redis has not answered within ${timeoutMs} ms; what was asked may have happened or not. Look at the server and the network to it.`,
   );
-}
-
-function foreignText(name: string | undefined): string {
-  return `The value of the Redis key "${name ?? ""}" is not one of politely's. Give the store a prefix of its own, or remove that key.`;
-}
-
-function newerText(name: string | undefined, version: string): string {
-  return `The value of the Redis key "${name ?? ""}" has version ${version}, and this version of politely reads up to 1. Update politely here, too.`;
 }

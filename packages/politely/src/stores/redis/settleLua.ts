@@ -1,202 +1,226 @@
-import { FIRST_HOLD, INCIDENT_MEMORY } from "./constants.js";
-
-/** The numbers by which scripts know the kinds of answers. */
-export const ANSWER_KINDS = {
-  success: 0,
-  rate_limited: 1,
-  server_error: 2,
-  timeout: 3,
-  neutral: 4,
-  unused: 5,
-} as const;
-
-/** And the kinds of backoff. */
-export const BACKOFF_KINDS = { none: 0, linear: 1, exponential: 2 } as const;
-
-/** Holds a key after a bad answer, in Lua: `afterBadAnswer` of `core/cooldown.ts`. */
-const HOLD_LUA = `
+/** Learns from an answer at one key, in Lua: `hear` of `decide.ts`, `core/incident.ts` and `core/headroom.ts`. */
+export const HEAR_LUA = `
+local holds, wake = {}, {}
 local function ladderFor(key, isThrottle, step)
-  if isThrottle then return key.numbers[16 + min(step, #key.numbers - 16)] end
-  if key.backoff == ${BACKOFF_KINDS.none} then return 0 end
-  local factor = key.backoff == ${BACKOFF_KINDS.linear} and step or 2 ^ min(step - 1, 60)
-  local steady = min(key.numbers[15], key.numbers[14] * factor)
-  return steady + ceil(steady * key.numbers[16] * key.random)
+  local backoff, cooldown = key.backoff, key.cooldownUs
+  if isThrottle then return cooldown[min(step, #cooldown)] end
+  if backoff.kind == "none" then return 0 end
+  local steady = min(backoff.maxUs, backoff.baseUs * (backoff.kind == "linear" and step or 2 ^ min(step - 1, 60)))
+  return steady + ceil(steady * backoff.jitter * op.random)
 end
-
--- Returns the step of the ladder, or 0 when it holds nothing.
-local function hold(state, key, isProbe)
-  if not key.isHeld then return 0 end
-  local known = state.cooldown
-  if known and time >= known.till + ${INCIDENT_MEMORY} then known = nil end
-  local isThrottle = key.kind == ${ANSWER_KINDS.rate_limited}
-  if key.retryAfter == 0 and not isThrottle and key.backoff == ${BACKOFF_KINDS.none} then
-    if state.cooldown and isProbe then state.probe, state.cooldown.probe = "", "done" end
-    return 0
-  end
-  local isSame = known ~= nil and granted <= known.began
-  local throttleRaised = isSame and known.throttleRaised
-  local errorRaised = isSame and known.errorRaised
-  local throttleStep, errorStep = known and known.throttleStep or 0, known and known.errorStep or 0
-  if isThrottle and not throttleRaised then throttleStep = throttleStep + 1 end
-  if not isThrottle and not errorRaised then errorStep = errorStep + 1 end
-  -- A success may have reset the step in the middle of the incident; a late bad answer still holds for the first one.
+local function afterBad(before, key, answer, started)
+  local isThrottle = answer.kind == "rate_limited"
+  if answer.retryAfterUs == 0 and not isThrottle and key.backoff.kind == "none" then return before end
+  local known = before and not F.isForgotten(before) and before
+  local isSame = before and started <= before.began
+  local wasRaised = isSame and (isThrottle and before.throttleRaised or not isThrottle and before.errorRaised)
+  local throttleStep = (known and known.throttleStep or 0) + (isThrottle and not wasRaised and 1 or 0)
+  local errorStep = (known and known.errorStep or 0) + (not isThrottle and not wasRaised and 1 or 0)
+  -- A success may have reset the step in the middle of the incident; a late bad answer holds for the first one all the same.
   local step = max(1, isThrottle and throttleStep or errorStep)
-  local till = time + (key.retryAfter > 0 and key.retryAfter or ladderFor(key, isThrottle, step))
-  if known then till = max(till, known.till) end
-  state.probe = ""
-  state.cooldown = {
-    till = till, began = isSame and known.began or time, throttleStep = throttleStep, errorStep = errorStep,
-    throttleRaised = isThrottle or throttleRaised, errorRaised = not isThrottle or errorRaised,
-    probe = till > time and "due" or "done", probeAt = 0,
-    because = known and till == known.till and known.because or key.because,
-  }
-  return step
-end
-`;
-
-/** Hears what a site says is left, in Lua: `core/headroom.ts`. */
-const BUDGET_LUA = `
-local function hearBudget(state, key, later)
-  local known, from, till = state.headroom, started, time + key.reset
-  local isLate = known and known.till > time and started < known.started
-  local left = key.remaining - (isLate and 0 or later)
-  local gap = left > 0 and ceil(key.reset / left) or 0
-  local hold = left > 0 and 0 or till
-  if isLate then
-    if gap <= known.gap and hold <= known.hold then return end
-    gap, hold, till, from = max(gap, known.gap), max(hold, known.hold), max(till, known.till), known.started
-  end
-  state.headroom = { gap = gap, hold = hold, till = till, started = from, because = key.because }
-end
-`;
-
-/** Gives back what a start took, in Lua: `giveBack` of `shared/settle.ts`. */
-const BACK_LUA = `
-local emptied = {}
-
--- Takes units out of the pair that the start was counted in, if it is still there.
-local function unlog(window, at, units)
-  local log, counted = window.log, F.countedAt(window, at)
-  if counted + window.per <= time then return end
-  local low, high = 0, #log / 16
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if struct.unpack("<d", log, 16 * middle + 1) < counted then low = middle + 1 else high = middle end
-  end
-  if low == #log / 16 then return end
-  local pair, there = struct.unpack("<dd", log, 16 * low + 1)
-  local left = max(0, there - units)
-  window.sum = window.sum + left - there
-  window.log = sub(log, 1, 16 * low) .. struct.pack("<dd", pair, left) .. sub(log, 16 * low + 17)
-  if left == 0 and there > 0 then emptied[#emptied + 1] = { window, low } end
-end
-
--- Pairs without units go once everything is back: until then nothing may be taken from the pair behind them in their stead.
-local function dropEmptied()
-  table.sort(emptied, function(one, other) return one[2] > other[2] end)
-  for index = 1, #emptied do
-    local window, low = emptied[index][1], emptied[index][2]
-    window.log = sub(window.log, 1, 16 * low) .. sub(window.log, 16 * low + 17)
-  end
-  emptied = {}
-end
-
--- What was taken at an instant, as much as the other starts allow; to a track that does not know of it, nothing.
-local function giveBackAt(state, at, rate, window, quota, later)
-  for index = 1, #state.tracks do
-    local track = state.tracks[index]
-    local isKnown = at >= track.since
-    if track.count > 0 and (rate < 0 or (isKnown and rate > 0)) then
-      -- Brought up to now, then changed.
-      F.charge(track, max(0, -rate), time, time)
-      local owed = track.owed
-      if rate > 0 then track.owed = max(owed - rate * track.per, min(owed, later * track.per), 0) end
-    end
-    if window ~= 0 and not track.fromAnswer and (isKnown or window < 0) then
-      for number = 1, #track.windows do unlog(track.windows[number], at, window) end
-    end
-    local isSamePeriod = isKnown and at >= track.quotaSince
-    if track.quota > 0 and (isSamePeriod or quota < 0) then track.quotaUsed = max(0, track.quotaUsed - quota) end
-  end
-end
-
--- Of a start, or of each of several that were never sent: from the sixth number on, instants and how many there were at each.
-local function giveBack(state, list, later)
-  local rate, window, quota = list[3], list[4], list[5]
-  if rate < 0 then state.units = state.units - rate end
-  for pair = 6, #numbers, 2 do
-    local count = numbers[pair + 1]
-    giveBackAt(state, numbers[pair], rate * count, window * count, quota * count, later)
-    if isUnused then state.starts = max(0, state.starts - count) end
-  end
-  dropEmptied()
-  if isUnused and later == 0 and state.last == started then state.last = list[2] end
-end
-`;
-
-/** Takes a start back or hears its answer, in Lua: `shared/settle.ts`. The reply is the time, and for each key how long it cools down and the step. */
-export const SETTLE_LUA = `
-local sequence, numbers, place = ARGV[1] + 0, F.numbersOf(ARGV[2])
-local started, isOver, isUnused, granted = numbers[2], numbers[3] == 1, numbers[4] == 1, numbers[5]
--- For a cooldown a start counts from when it was granted, which may be before its instant; a recorded one was not.
-granted = granted == 0 and started or min(started, granted)
-local states, time = F.begin(numbers[1], sequence)
-if not states then return time end
-
-local function settleKeyOf(text)
-  local list, because = F.numbersOf(text)
+  local ladder = ladderFor(key, isThrottle, step)
+  local till = max(before and before.till or -huge, now + (answer.retryAfterUs > 0 and answer.retryAfterUs or ladder))
   return {
-    numbers = list, kind = list[7], retryAfter = list[8], random = list[9], remaining = list[10], reset = list[11],
-    isHeld = list[12] == 1, backoff = list[13], because = because,
+    till = till, began = isSame and before.began or now, throttleStep = throttleStep, errorStep = errorStep,
+    throttleRaised = isThrottle or (isSame and before.throttleRaised) or false,
+    errorRaised = not isThrottle or (isSame and before.errorRaised) or false,
+    probe = till > now and "due" or "done", probeAt = 0, because = before and before.till == till and before.because or answer.because,
   }
 end
-${BACK_LUA}${BUDGET_LUA}${HOLD_LUA}
--- Learns from an answer. Returns the step of the ladder when it made the key cool down, else 0.
-local function hear(state, key, later)
-  local isProbe = state.probe ~= "" and state.probe == place
-  local kind, cooldown = key.kind, state.cooldown
-  if key.remaining >= 0 then hearBudget(state, key, later) end
-  if kind == ${ANSWER_KINDS.rate_limited} then state.throttled = state.throttled + 1 end
-  if kind >= ${ANSWER_KINDS.rate_limited} and kind <= ${ANSWER_KINDS.timeout} then return hold(state, key, isProbe) end
-  if not cooldown then return 0 end
-  local isUnsent = kind == ${ANSWER_KINDS.unused}
-  if kind ~= ${ANSWER_KINDS.success} then
-    if isProbe and (isOver or isUnsent) then state.probe, cooldown.probe = "", isUnsent and "due" or "done" end
-  elseif granted <= cooldown.began then
-    if isProbe then state.probe, cooldown.probe = "", "done" end
-  else
-    state.probe = ""
-    if time >= cooldown.till then state.cooldown = nil else cooldown.throttleStep, cooldown.errorStep = 0, 0 end
-  end
-  return 0
+local function headroomAfter(known, budget, started, later)
+  local isLate = known and known.till > now and started < known.started
+  local left, till = budget.remaining - (isLate and 0 or later), now + budget.resetUs
+  local gap, hold = left > 0 and ceil(budget.resetUs / left) or 0, left > 0 and -huge or till
+  if not isLate then return { gap = gap, hold = hold, till = till, started = started, because = budget.because } end
+  if gap <= known.gap and hold <= known.hold then return known end
+  return {
+    gap = max(gap, known.gap), hold = max(hold, known.hold), till = max(till, known.till), started = known.started,
+    because = budget.because,
+  }
 end
+-- "who" is the place that the start has, if it was not recorded.
+local function hear(state, index, key, who, started, later)
+  local answer, rest, isMeant = op.answer, state.rest, key.isMeant or op.meant == index - 1
+  local kind, budget = answer.kind, answer.budget
+  local isBad = kind == "rate_limited" or kind == "server_error" or kind == "timeout"
+  if isMeant and kind == "rate_limited" then state.throttled = state.throttled + 1 end
+  local known = rest.holds or {}
+  local before, incident, probe = known.incident, known.incident, known.probe
+  if not (isMeant and (isBad or budget)) and not before then return end
+  rest.holds = known
+  if isMeant and budget then known.headers = headroomAfter(known.headers, budget, started, later) end
+  local isNew = false
+  if isMeant and not key.rule.off and isBad then
+    incident = afterBad(before, key, answer, started)
+    isNew = incident ~= before
+  elseif before and kind == "success" and started > before.began then
+    isNew, before.throttleStep, before.errorStep = true, 0, 0
+    if now >= before.till then before.probe = "done" end
+  end
+  known.incident = incident
+  local isHit = isNew and isBad
+  if isNew then known.probe = nil
+  elseif before and who and probe == who then
+    before.probe, known.probe = kind == "unused" and "due" or "done", nil
+    isHit = isBad
+  end
+  if probe and not known.probe and not isHit then F.firstInLine(state, wake) end
+  if not isHit or not incident then return end
+  local step = kind == "rate_limited" and incident.throttleStep or incident.errorStep
+  holds[#holds + 1] = { index - 1, incident.till - now, max(1, step), incident.because }
+end
+`;
 
-local reply = { time }
-for index = 1, #states do
-  local state, key = states[index], settleKeyOf(ARGV[index + 2])
-  local list = key.numbers
-  F.endLapsedPlaces(state, time)
-  local later = max(0, state.units - list[1])
-  giveBack(state, list, later)
-  for at = 1, isOver and #state.places or 0 do
-    if state.places[at][1] == place then
-      -- Time may have stood still since it was granted ahead: it is not answered before it started.
-      local answered = max(time, min(started, state.last))
-      F.endPlace(state, at, answered, not isUnused and list[6] or nil)
-      if not isUnused and started > 0 then
-        -- "heldAfter" of shared/settle.ts.
-        local known, lasted = state.held, answered - started
-        if known == 0 then state.held = max(1, min(lasted, ${FIRST_HOLD}))
-        elseif lasted < known / 2 then state.held = max(1, lasted)
-        elseif lasted < known then state.held = ceil((known + lasted) / 2)
+/** Takes starts back and hears their answers, in Lua: `settle` of `decide.ts`, and `giveBack` of `core/decide.ts`. */
+export const SETTLE_LUA = `
+F.open()
+-- Instants from before the clock was set back are not to hold anything until it has come there again.
+local isUnused, latest = op.answer.kind == "unused", now + 1000000
+local started = min(op.startedUs, latest)
+-- Units taken after that start; more than any when a reset lies between.
+local function unitsSince(state, after)
+  local cut = state.rest.cut
+  local isCut = cut and (started < cut.at or (started == cut.at and (cut.units - after) % ${2 ** 32} < ${2 ** 31}))
+  return isCut and huge or (state.units - after) % ${2 ** 32}
+end
+-- Lets the newest start be as if it had never been. One that is not the newest goes with it, as long as those returned follow one another.
+local function takeOut(state, key, later)
+  local fromUnits, before = (key.unitsAfter - key.cost.rate) % ${2 ** 32}, state.rest.returned
+  local run = { previous = key.previousUs ~= cjson.null and min(key.previousUs, latest) or -huge, from = fromUnits, to = key.unitsAfter }
+  local isNext = before and before.to == fromUnits
+  if isNext then run = { previous = before.previous, from = before.from, to = key.unitsAfter }
+  elseif before and before.from == key.unitsAfter then run.to = before.to end
+  if later > 0 then
+    state.rest.returned = run
+    return
+  end
+  state.last, state.units = run.previous, run.from
+  if isNext then state.rest.returned = nil end
+end
+local function giveBack(state, key, place, later)
+  local rest, unused, bucket = state.rest, key.unused, F.bucketOf(state, key.rule)
+  local run = rest.returned or { from = 0, to = 0 }
+  if bucket and unused.rate ~= 0 then
+    local returned = (run.from - key.unitsAfter) % ${2 ** 32} < later and (run.to - run.from) % ${2 ** 32} or 0
+    local owed = F.owedAt(bucket.count, state.owed, state.seen, now)
+    local least = unused.rate > 0 and min(owed, (later - returned) * bucket.per) or 0
+    state.owed = min(${Number.MAX_SAFE_INTEGER}, max(owed - unused.rate * bucket.per, least, 0))
+    state.seen = max(state.seen, now)
+  end
+  if unused.rate < 0 then state.units = (state.units - unused.rate) % ${2 ** 32} end
+  if later == huge then return end
+  if isUnused then takeOut(state, key, later) end
+  if (not place or place.pendingUnits == 0) and unused.window ~= 0 then F.unlog(state, started, unused.window) end
+  local quota = rest.quota
+  if quota and quota.period == key.period then quota.used = max(0, quota.used - unused.quota) end
+end
+local function settle()
+  for index, state in ipairs(states) do
+    local key = op.keys[index]
+    local rule = key.rule
+    F.prepare(state, rule)
+    F.see(state, F.processOf(op.place))
+    local place = F.firstPlace(state) and F.placeOf(state, op.place)
+    local later, unused = unitsSince(state, key.unitsAfter), key.unused
+    if unused.rate ~= 0 or unused.window ~= 0 or unused.quota ~= 0 then giveBack(state, key, place, later) end
+    if isUnused then state.starts = max(0, state.starts - 1) end
+    if op.isOver and place then
+      local answered, known = max(now, started), state.held
+      local lasted = answered - started
+      if not isUnused then
+        if known == 0 then state.held = max(1, min(lasted, 1000000))
+        elseif lasted < known then state.held = max(1, lasted < known / 2 and lasted or ceil((known + lasted) / 2))
         else state.held = known + ceil(min(lasted - known, known) / 2) end
       end
-      break
+      F.free(state, rule, place, answered, not isUnused and key.cost.window - unused.window or nil)
+      F.firstInLine(state, wake)
     end
+    hear(state, index, key, op.place, min(op.grantedUs, started), later < huge and later or 0)
+    F.keep(state, rule)
   end
-  local step = hear(state, key, later)
-  reply[2 * index] = step > 0 and max(0, (state.cooldown and state.cooldown.till or time) - time) or 0
-  reply[2 * index + 1] = step
+  F.publish(wake, F.processOf(op.place))
+  return { wake, holds }
 end
-return F.finish(states, time, sequence, reply)
+-- What gives nothing back may be carried out twice.
+local isOnce = false
+for _, key in ipairs(op.keys) do
+  isOnce = isOnce or key.unused.rate ~= 0 or key.unused.window ~= 0 or key.unused.quota ~= 0
+end
+return F.reply(settle, isOnce)
+`;
+
+/** Tells what happened without asking, in Lua: `recordStarts` of `decide.ts`. */
+export const RECORD_LUA = `
+F.open()
+local function forget(state)
+  local rest = state.rest
+  state.owed, state.measure, state.logs, rest.answered, rest.returned = 0, nil, nil, nil, nil
+  rest.cut = { at = now, units = state.units }
+  if op.reset == "all" then rest.quota, rest.holds = nil, nil end
+end
+local function record(state, rule, cost, count, at)
+  F.count(state, rule, cost, count, at)
+  if rule.fromAnswer then F.countAnswer(state, rule, cost.window * count, now) end
+end
+return F.reply(function()
+  local ages = op.agesUs
+  local latest = now - (ages[#ages] or 0)
+  for index, state in ipairs(states) do
+    local key, pause = op.keys[index], op.pauseUs
+    local rule, cost = key.rule, key.cost
+    if op.reset then forget(state) end
+    F.prepare(state, rule, key.slowUs)
+    F.see(state, F.processOf(op.asker))
+    for which, age in ipairs(ages) do
+      local spent, count = op.units and op.units[which], op.counts[which]
+      record(state, rule, {
+        rate = op.owed and 0 or spent or cost.rate * count, window = spent or cost.window * count, quota = spent or cost.quota * count,
+      }, 1, now - age)
+      state.starts = state.starts + op.counts[which]
+    end
+    local debt = op.owed and op.owed[index] or 0
+    if debt > 0 then record(state, rule, { rate = debt, window = 0, quota = 0 }, 1, latest) end
+    if op.answer then hear(state, index, key, nil, latest, 0) end
+    if pause then
+      state.rest.holds = state.rest.holds or {}
+      state.rest.holds.paused = pause ~= 0 and (pause == cjson.null and huge or now + pause) or nil
+    end
+    if pause == 0 or op.reset then F.firstInLine(state, wake) end
+    F.keep(state, rule)
+  end
+  F.publish(wake, F.processOf(op.asker))
+  return { wake, holds }
+end, true)
+`;
+
+/** Hears what a process still has, in Lua: `renew` of `decide.ts`. */
+export const RENEW_LUA = `
+F.open()
+return F.reply(function()
+  local wake, members, process = {}, 0, op.process
+  for index, state in ipairs(states) do
+    local key, named = op.keys[index], {}
+    if op.isLeaving then state.members = state.members - call("ZREM", F.part(state, "m"), process) else F.see(state, process) end
+    for _, asker in ipairs(op.gone) do F.leave(state, asker) end
+    for _, place in ipairs(key.places) do named[place.id] = place end
+    for _, place in ipairs(F.placesOf(state)) do
+      local renewed, number = named[place.id], tonumber(string.match(place.id, "#([^#]*)") or "")
+      named[place.id] = nil
+      if renewed then F.keepAlive(state, place, now + renewed.ttlUs)
+      elseif F.processOf(place.id) == process and (op.isLeaving or not (number and number >= op.completeBefore)) then
+        F.free(state, key.rule, place, now, place.pendingUnits)
+        F.firstInLine(state, wake)
+      end
+    end
+    -- Those that the store has forgotten.
+    for _, place in ipairs(key.places) do
+      if named[place.id] and place.startedUs + place.maxHoldUs > now then F.takePlace(state, place, now + place.ttlUs) end
+    end
+    F.lapse(state, key.rule)
+    F.keep(state, key.rule)
+    members = max(members, state.members)
+  end
+  F.publish(wake, process)
+  return { wake, members }
+end)
 `;

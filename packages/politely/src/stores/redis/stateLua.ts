@@ -1,172 +1,126 @@
-import { INCIDENT_MEMORY, KEEP_MOST, MEMBER_MEMORY, MINUTE, NEVER } from "./constants.js";
+import { BEHIND_MOST_US } from "../decide.js";
 
 /**
- * Reads and writes the states of keys, in Lua. The fields are those of `KeyState`, with shorter names; `keep` and `edge` are added.
+ * What is kept of a key, in Lua: one short string with what every key has, written with each decision, and parts of their own for what is long.
  *
- * A value begins with `PL`, a version and a letter for its form. `g` has everything: numbers as doubles, then what few keys have in MessagePack. `h` is
- * short, for a key whose only limits are a rate and a gap and whose last operation was a start granted at once: 14 doubles, the words of the
- * operation that made it, and the processes seen lately. `keep` is the instant until which the state counts. `edge` is when Redis removes the key:
- * `keep` or up to a minute later, so that most writes leave it as it is, which is cheaper.
+ * | suffix of the name | part |
+ * |---|---|
+ * | none | `PL`, a version, `k`; then in MessagePack the fields of `F.write`, instants as distances from the last change |
+ * | `\n1`, `\n2`, … | a log of starts, see `logLua.ts` |
+ * | `\nw` `\nt` `\nc` | who waits: since when, until when they are to come, and what they cost if that is not 1 |
+ * | `\nm` | processes, by when they were seen |
+ * | `\np` `\no` `\nl` | places, their order, and when each of them lapses |
+ * | `\na<asker>` | the last reply to an asker, if it is not the newest: that lies in the string itself |
  *
- * Numbers of an operation come as JSON, which is read exactly, and are kept as doubles: `tostring` would round microseconds.
+ * Instants in parts are less `shift`: a clock that is set back moves them all at once. A part lives as long as the string; a string without its
+ * parts is not ours.
  *
- * A script is run from its first line with each call, so what it defines costs time. All functions are in one table, since a function that refers to
- * many variables is dear to make, and what is seldom needed is defined where it is.
+ * A script is run from its first line with each call, so what it defines costs time: functions are in one table, and what is seldom needed is defined
+ * where it is. `write` does nothing in a script that only looks.
  */
 export const STATE_LUA = String.raw`
-local max, min, ceil, sub = math.max, math.min, math.ceil, string.sub
-
--- "[1,2]rest" becomes {1, 2} and "rest".
-function F.numbersOf(text)
-  local close = string.find(text, "]", 1, true)
-  return cjson.decode(sub(text, 1, close)), sub(text, close + 1)
-end
-
--- A track that has counted nothing, from the words of a rule: "[numbers]calendar\nid".
-function F.emptyTrack(words, time)
-  local numbers, names = F.numbersOf(words)
-  local line = string.find(names, "\n", 1, true)
-  local track = {
-    id = sub(names, line + 1), calendar = sub(names, 1, line - 1),
-    gap = numbers[1], count = numbers[2], per = numbers[3], burst = numbers[4], quota = numbers[5],
-    concurrency = numbers[6], fromAnswer = numbers[7] == 1, windows = {},
-    used = time, since = time, owed = 0, owedAt = 0,
-    quotaIndex = ${NEVER}, quotaUsed = 0, quotaSince = time, quotaUntil = ${NEVER},
+local max, min, ceil, floor, huge, sub = math.max, math.min, math.ceil, math.floor, math.huge, string.sub
+local call, states, op = redis.call, {}, cjson.decode(ARGV[1])
+local wall = clock[1] * 1000000 + clock[2]
+local now = wall
+function F.fail(code, what, more) error("POLITELY" .. code .. " " .. what .. " " .. (more or ""), 0) end
+function F.part(state, letter) return state.name .. "\n" .. letter end
+function F.parse(text, name)
+  local changed, last, owed, seen, units, starts, throttled, token, held, keep, edge, count, per, burst, shift, line, costs,
+    members, asker, number, heard, moved, reply, logs, rest = cmsgpack.unpack(sub(text, 5))
+  local state = {
+    name = name, changed = changed, last = changed - last, owed = owed, seen = changed - seen, units = units, starts = starts,
+    throttled = throttled, token = changed - token, held = held, keep = changed + keep, edge = edge, shift = shift,
+    measure = count > 0 and { count = count, per = per, burst = burst } or nil, line = line, costs = costs, members = members,
+    asker = asker, number = number, heard = changed - heard, moved = moved, reply = reply, rest = rest,
   }
-  for index = 8, #numbers, 3 do
-    track.windows[(index - 5) / 3] =
-      { count = numbers[index], per = numbers[index + 1], grain = numbers[index + 2], sum = 0, log = "" }
-  end
-  return track
-end
-
-function F.freshKey()
-  return {
-    seen = now, last = ${NEVER}, answered = ${NEVER}, units = 0, starts = 0, throttled = 0, token = 0, slow = 0, held = 0,
-    paused = ${NEVER}, memo = ${NEVER}, keep = 0, edge = 0, probe = "", tracks = {}, places = {}, line = {}, members = {},
-  }
-end
-
--- How long a key must be kept from the time it was last seen, so that forgetting it is no gift.
-function F.keepFor(state)
-  local places, tracks, line, members = state.places, state.tracks, state.line, state.members
-  local till = max(state.seen, state.paused, state.memo + ${MINUTE})
-  if state.cooldown then till = max(till, state.cooldown.till + ${INCIDENT_MEMORY}) end
-  if state.headroom then till = max(till, state.headroom.till) end
-  local ends = ${NEVER}
-  for index = 1, #places do ends = max(ends, min(places[index][2], places[index][3])) end
-  local began = max(state.last, state.answered)
-  till = max(till, began + state.slow)
-  for index = 1, #tracks do
-    local track = tracks[index]
-    till = max(till, track.used, (track.fromAnswer and max(began, ends) or began) + max(track.gap, state.slow))
-    if track.count > 0 then till = max(till, track.owedAt + ceil(track.owed / track.count)) end
-    if track.quotaUsed > 0 then till = max(till, track.quotaUntil) end
-    for at = 1, #track.windows do
-      local window = track.windows[at]
-      if window.log ~= "" then till = max(till, struct.unpack("<d", window.log, #window.log - 15) + window.per) end
-      if track.fromAnswer and ends ~= ${NEVER} then till = max(till, ends + window.per) end
-    end
-  end
-  till = max(till, ends)
-  for index = 1, #line do till = max(till, line[index][2]) end
-  for index = 1, #members do till = max(till, members[index][2] + ${MEMBER_MEMORY}) end
-  return min(${KEEP_MOST}, till - state.seen + ${MINUTE})
-end
-
-function F.readFull(value)
-  local seen, last, answered, units, starts, throttled, token, slow, paused, memo, keep, edge, trackCount, at =
-    struct.unpack("<ddddddddddddB", value, 5)
-  local tracks, places, line, members, probe, cooldown, headroom, held = {}, nil, nil, nil, "", nil, nil, 0
-  for index = 1, trackCount do
-    local gap, count, per, burst, quota, concurrency, fromAnswer, used, since, owed, owedAt, quotaIndex, quotaUsed, quotaSince,
-      quotaUntil, windowCount, id, calendar, after = struct.unpack("<ddddddBddddddddBI4c0I4c0", value, at)
-    local windows = {}
-    for window = 1, windowCount do
-      local windowUnits, windowPer, grain, sum, log, further = struct.unpack("<ddddI4c0", value, after)
-      windows[window] = { count = windowUnits, per = windowPer, grain = grain, sum = sum, log = log }
-      after = further
-    end
-    tracks[index] = {
-      id = id, calendar = calendar, gap = gap, count = count, per = per, burst = burst, quota = quota,
-      concurrency = concurrency, fromAnswer = fromAnswer == 1, windows = windows, used = used, since = since, owed = owed,
-      owedAt = owedAt, quotaIndex = quotaIndex, quotaUsed = quotaUsed, quotaSince = quotaSince, quotaUntil = quotaUntil,
+  for index = 1, #logs do
+    local log = logs[index]
+    state.logs = state.logs or {}
+    state.logs[index] = {
+      id = log[1], name = F.part(state, log[1]), shift = shift, span = log[2], grain = log[3], blur = log[4], first = log[5],
+      size = log[6], capacity = log[7], base = log[8], total = log[9], last = changed - log[10], tidy = changed - log[11],
     }
-    at = after
   end
-  if at <= #value then
-    places, line, members, probe, cooldown, headroom, held = unpack(cmsgpack.unpack(sub(value, at)))
-  end
-  return {
-    seen = seen, last = last, answered = answered, units = units, starts = starts, throttled = throttled, token = token,
-    slow = slow, held = held or 0, paused = paused, memo = memo, keep = keep, edge = edge, tracks = tracks, places = places or {},
-    line = line or {}, members = members or {}, probe = probe, cooldown = cooldown or nil, headroom = headroom or nil,
-  }
-end
-
-function F.readShort(value)
-  local _, length, last, units, starts, owed, edge, _, _, _, _, _, answered, throttled, slow, since =
-    struct.unpack("<I4I4dddddddddddddd", value)
-  local numbers, words = F.numbersOf(sub(value, 121, 120 + length))
-  local track = F.emptyTrack(words, since)
-  track.used, track.owed, track.owedAt = last + numbers[5], owed, last
-  local state = F.freshKey()
-  state.seen, state.last, state.token, state.memo = last, last, last, last
-  state.answered, state.units, state.starts, state.throttled = answered, units, starts, throttled
-  state.slow, state.edge, state.tracks = slow, edge, { track }
-  if #value > 120 + length then state.members = cmsgpack.unpack(sub(value, 121 + length)) end
-  state.keep = last + F.keepFor(state)
+  -- A rest that is no table fails here, and with it a text that is not ours.
+  state.holds = rest.holds
   return state
 end
-
--- The state of a key, or nothing and why not.
 function F.read(index)
-  local value = redis.pcall("GET", KEYS[index])
-  if not value then return F.freshKey() end
-  if type(value) ~= "string" then
-    local isForeign = string.find(value.err, "WRONGTYPE", 1, true)
-    return nil, isForeign and redis.error_reply("POLITELYFOREIGN " .. index) or value
+  local name = KEYS[index]
+  local text = redis.pcall("GET", name)
+  if type(text) == "table" then
+    if string.find(text.err, "WRONGTYPE", 1, true) then F.fail("FOREIGN", index) end
+    error(text.err, 0)
   end
-  local p, l, version, form = string.byte(value, 1, 4)
-  local isOurs = p == 80 and l == 76 and version
-  if isOurs and version > 1 then return nil, redis.error_reply("POLITELYNEWER " .. index .. " " .. version) end
-  local reader = isOurs and (form == 103 and F.readFull or form == 104 and F.readShort)
-  local isRead, state = false, nil
-  if reader then isRead, state = pcall(reader, value) end
-  if not isRead then return nil, redis.error_reply("POLITELYFOREIGN " .. index) end
-  return state.keep > now and state or F.freshKey()
+  if text then
+    local isRead, state = pcall(F.parse, text, name)
+    if not isRead or sub(text, 1, 4) ~= "PL\2k" then
+      local version = sub(text, 1, 2) == "PL" and string.byte(text, 3) or 2
+      F.fail(version == 2 and "FOREIGN" or "VERSION", index, version)
+    end
+    if state.keep > wall then return state end
+  end
+  return {
+    name = name, isNew = true, changed = 0, last = -huge, owed = 0, seen = -huge, units = 0, starts = 0, throttled = 0, token = 0,
+    held = 0, keep = 0, edge = 0, shift = 0, line = 0, costs = 0, members = 0, asker = "", number = 0, heard = -huge,
+    moved = 0, reply = "", rest = {},
+  }
 end
-
--- Writes a value, and says when Redis will remove it: at "edge" as before if that is late enough.
-function F.edgeFor(edge, needed)
-  return needed <= edge and edge or now + (ceil((needed - now) / 1000) + 60000) * 1000
+-- When a period of a calendar began and when it ends, in milliseconds. One that is running does not end sooner since the clock was set back.
+function F.period(state, calendar)
+  local ms, use, bounds = floor(wall / 1000), state.rest.quota, op.periods and op.periods[calendar] or {}
+  if use and use.calendar == calendar and ms < use.ends then return use.period, use.ends end
+  for at = 1, #bounds - 1 do
+    if ms >= bounds[at] and ms < bounds[at + 1] then return bounds[at], bounds[at + 1] end
+  end
+  F.fail("PERIOD", string.format("%.0f", ms), calendar)
 end
-
-function F.put(key, value, edge, needed)
-  if needed <= edge then redis.call("SET", key, value, "KEEPTTL")
-  else redis.call("SET", key, value, "PX", ceil((needed - now) / 1000) + 60000) end
-end
-
-function F.write(index, state)
-  local keep, places, line, members = now + F.keepFor(state), state.places, state.line, state.members
-  local parts = { "PL\1g" .. struct.pack("<ddddddddddddB", state.seen, state.last, state.answered, state.units, state.starts,
-    state.throttled, state.token, state.slow, state.paused, state.memo, keep, F.edgeFor(state.edge, keep), #state.tracks) }
-  for at = 1, #state.tracks do
-    local track = state.tracks[at]
-    local windows = track.windows
-    parts[#parts + 1] = struct.pack("<ddddddBddddddddBI4c0I4c0", track.gap, track.count, track.per, track.burst, track.quota,
-      track.concurrency, track.fromAnswer and 1 or 0, track.used, track.since, track.owed, track.owedAt, track.quotaIndex,
-      track.quotaUsed, track.quotaSince, track.quotaUntil, #windows, #track.id, track.id, #track.calendar, track.calendar)
-    for window = 1, #windows do
-      local counted = windows[window]
-      parts[#parts + 1] =
-        struct.pack("<ddddI4c0", counted.count, counted.per, counted.grain, counted.sum, #counted.log, counted.log)
+-- Reads all keys, and fails here if ever: before anything is written.
+function F.open()
+  for index = 1, #KEYS do
+    local state = F.read(index)
+    if state.changed > wall + ${BEHIND_MOST_US} then F.move(state, wall - state.changed) end
+    states[index], now = state, max(now, state.changed)
+    local key, quota = op.keys[index], state.rest.quota
+    local own = key.rule.quota
+    key.cost = key.cost or { rate = 1, window = 1, quota = 1 }
+    if own then F.period(state, own.calendar) end
+    if quota then F.period(state, quota.calendar) end
+  end
+  for _, state in ipairs(states) do
+    state.changed = now
+    if state.isNew and not isLook then
+      local parts = {}
+      for letter in string.gmatch("wtcmpol", ".") do parts[#parts + 1] = F.part(state, letter) end
+      -- A server that is full removes, and then it would write as well.
+      if call("EXISTS", unpack(parts)) > 0 then call("DEL", unpack(parts)) end
     end
   end
-  if #places + #line + #members + state.held > 0 or state.probe ~= "" or state.cooldown or state.headroom then
-    parts[#parts + 1] =
-      cmsgpack.pack({ places, line, members, state.probe, state.cooldown or false, state.headroom or false, state.held })
+end
+-- Writes all keys. Redis removes them a minute after they have to be kept, so that most writes need not say when.
+function F.close()
+  for index = 1, #states do
+    local state, logs = states[index], {}
+    for at, log in ipairs(state.logs or {}) do
+      logs[at] = {
+        log.id, log.span, log.grain, log.blur, log.first, log.size, log.capacity, log.base, log.total, now - log.last, now - log.tidy,
+      }
+    end
+    local holds, measure, edge = state.rest.holds, state.measure, state.edge
+    if holds and not (holds.incident or holds.paused or holds.headers) then state.rest.holds = nil end
+    local isLate = state.keep > edge * 1000000 or state.hasGrown
+    if isLate then edge = ceil(state.keep / 1000000) + 60 end
+    local text = "PL\2k" .. cmsgpack.pack(now, now - state.last, state.owed, now - state.seen, state.units, state.starts,
+      state.throttled, now - state.token, state.held, state.keep - now, edge, measure and measure.count or 0,
+      measure and measure.per or 0, measure and measure.burst or 0, state.shift, state.line, state.costs, state.members,
+      state.asker, state.number, now - state.heard, state.moved, state.reply, logs, state.rest)
+    if isLate then
+      local ms = edge * 1000 - floor(now / 1000)
+      call("SET", state.name, text, "PX", ms)
+      for letter in string.gmatch("wtcmpol", ".") do call("PEXPIRE", F.part(state, letter), ms) end
+      for _, log in ipairs(state.logs or {}) do call("PEXPIRE", log.name, ms) end
+    else call("SET", state.name, text, "KEEPTTL") end
   end
-  F.put(KEYS[index], table.concat(parts), state.edge, keep)
 end
 `;

@@ -1,141 +1,204 @@
+import type { Rule } from "../../core/rule.js";
+import { StoreError } from "../../errors.js";
+import type { LimitKind } from "../../observe/types.js";
 import type {
-  LeaseOperation,
-  LeaseReply,
+  AskedKey,
   LimitOperation,
-  LookAtKey,
   LookOperation,
   LookReply,
-  RenewReply,
-  SettleKey,
-  SettleOperation,
+  Operation,
+  ReplyTo,
   SettleReply,
-  Units,
-} from "../../shared/operation.js";
-import { STOP_KINDS } from "./blocksLua.js";
-import { listAt, numberAt, type Reply, textAt } from "./reply.js";
-import { ANSWER_KINDS, BACKOFF_KINDS } from "./settleLua.js";
-import { keyWords, takeArguments } from "./takeWire.js";
+  TakeOperation,
+  TakeReply,
+  Told,
+} from "../operations.js";
+import { calendarName } from "./calendars.js";
 
-const RESETS = { nothing: 0, pacing: 1, all: 2 } as const;
+// What goes to a script as JSON, and what comes back as lists. JSON has null for infinite numbers. In replies instants are distances from the time
+// at which they were given first, and what is missing or infinite is null.
 
-/** The arguments of an operation on `keyCount` keys, in the order in which its script reads them. */
-export function limitArguments(operation: LimitOperation, keyCount: number): string[] {
-  switch (operation.kind) {
-    case "take":
-      return takeArguments(operation);
-    case "look":
-      return operation.keys.map(keyWords);
-    case "settle":
-      return settleArguments(operation, keyCount);
-    case "renew": {
-      const { sequence, leaseUs, places, ruleIds = [] } = operation;
-      return [String(sequence), `[${keyCount},${leaseUs},${ruleIds.length}]`, ...ruleIds, ...places];
+/** Rules as scripts read them: what is not limited is left out. */
+const rules = new WeakMap<Rule, object>();
+
+function ruleOf(rule: Rule): object {
+  let known = rules.get(rule);
+  if (known === undefined) {
+    const { quota, concurrency, rateCount } = rule;
+    known = {
+      off: rule.enabled ? undefined : true,
+      gap: rule.gapUs || undefined,
+      ...(rateCount > 0 ? { count: rateCount, per: rule.ratePerUs, burst: rule.burst } : {}),
+      windows: rule.windows.map(({ count, perUs, grainUs }) => ({ count, per: perUs, grain: grainUs })),
+      quota: quota && { count: quota.count, calendar: calendarName(quota) },
+      places: concurrency === Number.POSITIVE_INFINITY ? undefined : concurrency,
+      fromAnswer: rule.fromAnswer || undefined,
+      maxHold: rule.maxHoldUs,
+      ttl: rule.permitTtlUs,
+    };
+    rules.set(rule, known);
+  }
+  return known;
+}
+
+/** The rules that an operation speaks of. */
+export function rulesOf(operation: LimitOperation): readonly Rule[] {
+  return operation.kind === "renew" ? operation.rules : operation.keys.map(({ rule }) => rule);
+}
+
+/**
+ * What a script is told of an operation: the operation itself, with its rules as scripts read them, and where periods of calendars begin. What is as
+ * usual is left out, since reading takes time.
+ */
+export function argumentOf(operation: LimitOperation, periods: object | undefined, channel: string): string {
+  const isAsked = operation.kind === "take" || operation.kind === "look";
+  const more = { kind: undefined, isAgain: undefined, periods, channel: isAsked ? undefined : channel };
+  if (operation.kind === "renew") {
+    const { rules: own, places, ...rest } = operation;
+    const keys = own.map((rule, index) => ({ rule: ruleOf(rule), places: places[index] }));
+    return JSON.stringify({ ...rest, ...more, keys });
+  }
+  const keys = operation.keys.map((key) => {
+    const { backoff, cooldownUs } = key.rule;
+    const cost = key.cost.rate === 1 && key.cost.window === 1 && key.cost.quota === 1 ? undefined : key.cost;
+    const slowUs = ("slowUs" in key && key.slowUs) || undefined;
+    return { ...key, rule: ruleOf(key.rule), cost, slowUs, ...(isAsked ? {} : { backoff, cooldownUs }) };
+  });
+  return JSON.stringify({ ...operation, ...more, keys });
+}
+
+/** Reads what a script answers. Throws `StoreError` for anything that none does. */
+export function readReply(operation: Operation, reply: unknown): ReplyTo<Operation> {
+  try {
+    const [now, ...others] = listOf(reply);
+    const nowUs = numberOf(now);
+    if (operation.kind === "lease") {
+      const [isHeld, token, remainingUs] = others.slice(0, 3).map((value) => numberOf(value));
+      return { nowUs, isHeld: isHeld === 1, token, remainingUs, label: textOf(others[3]) };
     }
-    case "leave":
-      return [String(operation.sequence), `[${keyCount}]${operation.ticket}`];
-    case "record": {
-      const { sequence, keys, agesUs, counts, units } = operation;
-      const groups = [keyCount, ...agesUs.flatMap((ageUs, group) => [ageUs, counts?.[group] ?? 1])];
-      const spent = units === undefined ? [] : keys.map((_, index) => unitsWords(units.map((each) => each[index])));
-      return [String(sequence), `[${groups.join(",")}]`, ...keys.map(keyWords), ...spent];
+    const [age, moved, what] = others;
+    const fromUs = nowUs + numberOf(age);
+    const rest = listOf(what);
+    switch (operation.kind) {
+      case "take":
+        return { nowUs, ...readTake(operation, fromUs, numberOf(moved), rest) };
+      case "settle":
+      case "record":
+        return { nowUs, ...readSettle(fromUs, rest) };
+      case "renew":
+        return { nowUs, wake: listOf(rest[0]).map(textOf), members: numberOf(rest[1]) };
+      case "look":
+        return readLook(operation, nowUs, rest);
     }
-    case "set": {
-      const pauseUs = Math.min(operation.pauseUs, Number.MAX_SAFE_INTEGER);
-      return [String(operation.sequence), `[${keyCount},${pauseUs},${RESETS[operation.reset]}]`];
-    }
+  } catch (cause) {
+    const text = JSON.stringify(reply) ?? typeof reply;
+    throw new StoreError(
+      `Redis answered something that the script never does: ${text.slice(0, 200)}. Give the store a client whose replies nobody changes.`,
+      { cause, isLasting: true },
+    );
   }
 }
 
-/** The arguments of an operation on a lease. */
-export function leaseArguments({ act, ttlUs, epochUs, holder, label }: LeaseOperation): string[] {
-  return [act, String(ttlUs), String(epochUs), holder, label];
+function readTake(
+  { keys }: TakeOperation,
+  fromUs: number,
+  movedUs: number,
+  [members, flags, some, last]: readonly unknown[],
+): Omit<TakeReply, "nowUs"> {
+  const grants = listOf(some).map((one) => {
+    const [ahead, count, token, ...each] = listOf(one);
+    const startedUs = fromUs + numberOf(ahead);
+    const parts = keys.map((_, index) => ({
+      previousUs: startedUs - numberOf(each[3 * index], Number.POSITIVE_INFINITY),
+      unitsBefore: numberOf(each[3 * index + 1]),
+      period: numberOf(each[3 * index + 2]),
+    }));
+    return { startedUs, count: numberOf(count), token: startedUs - movedUs + numberOf(token), parts };
+  });
+  const isStopped = last !== null && last !== undefined;
+  const stop = isStopped ? { ...toldOf(last, fromUs, keys), turnUs: fromUs + numberOf(listOf(last)[6]) } : undefined;
+  const [isHeld, isFollowed] = [numberOf(flags) % 2 === 1, numberOf(flags) >= 2];
+  return { grants, stop, members: numberOf(members), isHeld, isFollowed };
 }
 
-function unitsWords(units: readonly Units[]): string {
-  return `[${units.flatMap(({ rate, window, quota }) => [rate, window, quota]).join(",")}]`;
+function readSettle(fromUs: number, [wake, some]: readonly unknown[]): Omit<SettleReply, "nowUs"> {
+  const holds = listOf(some).map((hold) => {
+    const [index, aheadUs, step, because] = listOf(hold);
+    return {
+      index: numberOf(index),
+      untilUs: fromUs + numberOf(aheadUs),
+      step: numberOf(step),
+      because: textOf(because),
+    };
+  });
+  return { holds, wake: listOf(wake).map(textOf) };
 }
 
-function settleArguments(operation: SettleOperation, keyCount: number): string[] {
-  const { sequence, startedUs, isOver, isUnused, unusedAt, grantedUs, place, keys } = operation;
-  const instants = isUnused && unusedAt !== undefined ? unusedAt : [startedUs, 1];
-  const terms = [keyCount, startedUs, isOver ? 1 : 0, isUnused ? 1 : 0, grantedUs, ...instants].join(",");
-  return [String(sequence), `[${terms}]${place}`, ...keys.map(settleWords)];
-}
-
-function settleWords(key: SettleKey): string {
-  const { back, answer, backoff } = key;
-  const numbers = [
-    key.unitsAfter,
-    key.previousUs,
-    back.rate,
-    back.window,
-    back.quota,
-    key.windowUnits,
-    ANSWER_KINDS[answer.kind],
-    answer.retryAfterUs,
-    answer.random,
-    answer.remaining,
-    answer.resetUs,
-    key.isHeld ? 1 : 0,
-    BACKOFF_KINDS[backoff.kind],
-    backoff.baseUs,
-    backoff.maxUs,
-    backoff.jitter,
-    ...key.cooldownUs,
-  ];
-  return `[${numbers.join(",")}]${answer.because}`;
-}
-
-/** The reply to a settle: the time, and for each key how long it cools down and the step. */
-export function readSettle(reply: Reply, keyCount: number): SettleReply {
-  const cooldownUs: number[] = [];
-  const steps: number[] = [];
-  for (let key = 0; key < keyCount; key++) {
-    cooldownUs.push(numberAt(reply, 1 + 2 * key, 0));
-    steps.push(numberAt(reply, 2 + 2 * key, 0));
-  }
-  return { nowUs: numberAt(reply, 0), cooldownUs, steps };
-}
-
-/** The reply to a renew: the time, and the numbers of the places that are lost. */
-export function readRenew(reply: Reply, places: readonly string[]): RenewReply {
-  const lost: string[] = [];
-  for (let index = 1; index < reply.length; index++) lost.push(places[numberAt(reply, index)]);
-  return { nowUs: numberAt(reply, 0), lost };
-}
-
-/** The reply to a look: the time, and a list for each key. */
-export function readLook(reply: Reply, { keys }: LookOperation): LookReply {
-  return { nowUs: numberAt(reply, 0), keys: keys.map((_, index) => readKey(listAt(reply, index + 1))) };
-}
-
-function readKey(list: readonly unknown[]): LookAtKey {
-  const windows = listAt(list, 7);
-  const stops = listAt(list, 8).map((_, index) => listAt(listAt(list, 8), index));
+function readLook({ keys }: LookOperation, nowUs: number, [members, told, views]: readonly unknown[]): LookReply {
+  const past = (value: unknown): number => nowUs + numberOf(value, Number.NEGATIVE_INFINITY);
   return {
-    stops: stops.map((stop) => ({
-      kind: STOP_KINDS[numberAt(stop, 0)],
-      readyUs: numberAt(stop, 1),
-      because: textAt(stop, 2),
-    })),
-    lastUs: numberAt(list, 0),
-    starts: numberAt(list, 1),
-    throttled: numberAt(list, 2),
-    held: numberAt(list, 3),
-    waiting: numberAt(list, 4),
-    cooldownUs: numberAt(list, 5),
-    owed: numberAt(list, 6),
-    windows: windows.map((_, index) => numberAt(windows, index)),
+    nowUs,
+    members: numberOf(members),
+    told: listOf(told).map((one) => toldOf(one, nowUs, keys)),
+    keys: listOf(views).map((view) => {
+      const [last, starts, throttled, inFlight, waiting, held, tokens, windows] = listOf(view);
+      return {
+        lastUs: past(last),
+        starts: numberOf(starts),
+        throttled: numberOf(throttled),
+        inFlight: numberOf(inFlight),
+        waiting: numberOf(waiting),
+        heldUntilUs: past(held),
+        tokens: numberOf(tokens),
+        windows: listOf(windows).map((window) => {
+          const [used, free, leaves] = listOf(window);
+          const freeUs = nowUs + numberOf(free, Number.POSITIVE_INFINITY);
+          return { used: numberOf(used), freeUs, leavesUs: past(leaves) };
+        }),
+      };
+    }),
   };
 }
 
-/** The reply to an operation on a lease. */
-export function readLease(reply: Reply): LeaseReply {
-  return {
-    nowUs: numberAt(reply, 0),
-    isHeld: numberAt(reply, 1) === 1,
-    token: numberAt(reply, 2),
-    remainingUs: numberAt(reply, 3),
-    label: textAt(reply, 4),
+/** A limit in the way, in the words of `core/limits/`. */
+function toldOf(told: unknown, fromUs: number, keys: readonly AskedKey[]): Told {
+  const [index, limit, at, awaited, cause, which] = listOf(told);
+  const because = cause === null ? undefined : textOf(cause);
+  const { text } = keys[numberOf(index)].rule;
+  const words: Readonly<Record<string, string>> = {
+    minDelay: `at least ${text.minDelay} between starts`,
+    rate: `rate ${text.rate}`,
+    window: `window ${text.windows[numberOf(which) - 1]}`,
+    quota: `quota ${text.quota}`,
+    concurrency: `concurrency ${text.concurrency}, all in flight`,
+    pause: "paused",
+    cooldown: `cooling down after ${because}`,
+    probe: `one probe is out after ${because}`,
+    headers: `the site says ${because}`,
+    robots: `robots.txt says ${because}`,
+    queue: "others are ahead",
   };
+  const kind = textOf(limit) as LimitKind;
+  const atUs = fromUs + numberOf(at, Number.POSITIVE_INFINITY);
+  const awaitedUntilUs = awaited === null ? undefined : fromUs + numberOf(awaited);
+  return { index: numberOf(index), limit: kind, atUs, words: words[kind], awaitedUntilUs, because };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw new TypeError("no list");
+}
+
+/** Clients may be set to give numbers as text. */
+function numberOf(value: unknown, missing = Number.NaN): number {
+  const number = value === null ? missing : Number(value ?? Number.NaN);
+  if (Number.isNaN(number)) throw new TypeError("no number");
+  return number;
+}
+
+/** Clients may be set to give bytes. */
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  throw new TypeError("no text");
 }

@@ -1,13 +1,15 @@
+import type { Limits } from "../../policy/types.js";
 import type { Store } from "../../stores/store.js";
 import { pause } from "../httpWorld.js";
-import { Asker, type Wanted } from "./asker.js";
-import { keyOf } from "./operations.js";
+import { Asker, keyOf, type Wanted } from "./asker.js";
 
 /** A store that is ready for use, and a second client of the same data. */
 export interface OpenStore {
   readonly store: Store;
   /** A client that shares nothing with the first but the data: a connection of its own at least. */
   another(): Promise<Store>;
+  /** Writes a value under a key that is none of the library's. Absent where nobody else can write. */
+  spoil?(key: string): Promise<void>;
   /** Ends every client. */
   close(): Promise<void>;
 }
@@ -18,86 +20,60 @@ export interface StoreWorld {
   readonly b: Asker;
   /** A new name of a key. */
   readonly name: (label?: string) => string;
-  /** A further process at the first or the second client. */
-  readonly asker: (client?: "a" | "b") => Asker;
-  /** A time in which a few operations fit, however slow the store is and however far its clocks differ: at least 40 ms. */
-  readonly spanUs: number;
+  /** A new key under these limits. */
+  readonly key: (limits: Limits, cost?: number) => Wanted;
+  /** One more process, at the first or the second client. */
+  readonly asker: (index?: number) => Asker;
+  /** A time in which a few operations fit, however far the store's clocks differ. */
+  readonly spanMs: number;
+  readonly spoil: OpenStore["spoil"];
 }
 
-/** One thing that every store does. */
-export interface StoreRule {
-  readonly title: string;
-  readonly play: (world: StoreWorld) => Promise<void>;
-}
+/** Things that every store does: what, and how it is tried. */
+export type StoreCases = Readonly<Record<string, (world: StoreWorld) => Promise<void>>>;
 
-/** The least and the most that a few operations are taken to need. */
-const SPAN_LEAST_MS = 40;
-const SPAN_MOST_MS = 1_000;
-/** Operations that have to fit. */
-const SPAN_OPERATIONS = 6;
+const SPAN_MS = 200;
+const LOOKS_MOST = 5_000;
 
 let worldCount = 0;
 /** Another one in each run, so that what is left in the store is never met again. */
 const run = Math.trunc(Math.random() * 2 ** 40).toString(36);
 
 /** Opens a store with two clients, lets `play` run, and closes it. */
-export async function inStoreWorld(
-  open: () => Promise<OpenStore>,
-  play: (world: StoreWorld) => Promise<void>,
-): Promise<void> {
+export async function inStoreWorld(open: () => Promise<OpenStore>, play: StoreCases[string]): Promise<void> {
   const place = await open();
   try {
-    const clients = { a: place.store, b: await place.another() };
-    worldCount += 1;
-    const prefix = `suite ${run} ${worldCount}`;
+    const clients = [place.store, await place.another()];
+    const prefix = `suite ${run} ${++worldCount}`;
     let count = 0;
-    const asker = (client: "a" | "b" = "a"): Asker => new Asker(clients[client], `${prefix} ${client} ${++count}`);
-    const [a, b] = [asker("a"), asker("b")];
+    const asker = (index = 0): Asker => new Asker(clients[index % 2], `${prefix} ${++count}`);
     const name = (label = "key"): string => `${prefix} ${++count} ${label}`;
-    await play({ a, b, asker, name, spanUs: await spanOf([a, b], name("warm-up")) });
+    const key = (limits: Limits, cost?: number): Wanted => ({ [name()]: keyOf(limits, cost) });
+    const spanMs = SPAN_MS + (2 * (place.store.clockErrorUs ?? 0)) / 1000;
+    await play({ a: asker(0), b: asker(1), asker, name, key, spanMs, spoil: place.spoil?.bind(place) });
   } finally {
     await place.close();
   }
 }
 
-/** Measures how long operations take, once both clients have found their way. */
-async function spanOf(askers: readonly Asker[], key: string): Promise<number> {
-  const wanted: Wanted = { [key]: keyOf({}) };
-  for (const asker of askers) await asker.take(wanted);
-  let slowestMs = 0;
-  for (const asker of [...askers, ...askers]) {
-    const sentMs = performance.now();
-    await asker.take(wanted);
-    slowestMs = Math.max(slowestMs, performance.now() - sentMs);
+/** Waits in real time until the clock of every client of a store has reached an instant. */
+export async function reach(asker: Asker, instantUs: number): Promise<void> {
+  let leftUs = 0;
+  for (let look = 0; look < LOOKS_MOST; look++) {
+    const { nowUs } = await asker.look({ [`suite ${run} clock`]: keyOf({}) });
+    leftUs = instantUs + (asker.store.clockErrorUs ?? 0) - nowUs;
+    if (leftUs <= 0) return;
+    await pause(Math.max(1, Math.ceil(leftUs / 1000)));
   }
-  const spanMs = Math.max(SPAN_LEAST_MS, Math.min(SPAN_MOST_MS, SPAN_OPERATIONS * slowestMs));
-  return Math.ceil(1000 * spanMs) + 2 * (askers[0].store.clockErrorUs ?? 0);
-}
-
-/** Waits in real time until the clock of every client of a store has reached an instant. Fails after 2 s more than it should take. */
-export async function reach({ store }: Asker, instantUs: number): Promise<void> {
-  const untilUs = instantUs + (store.clockErrorUs ?? 0);
-  const wanted: Wanted = { [`suite ${run} clock`]: keyOf({}) };
-  let deadlineMs: number | undefined;
-  for (;;) {
-    const { nowUs } = await store.transact(Object.keys(wanted), { kind: "look", keys: Object.values(wanted) });
-    if (nowUs >= untilUs) return;
-    const leftMs = (untilUs - nowUs) / 1000;
-    deadlineMs ??= performance.now() + leftMs + 2_000;
-    if (performance.now() > deadlineMs) {
-      throw new Error(`The clock of ${store.name} does not reach ${untilUs} µs: it is at ${nowUs}, 2 s late.`);
-    }
-    await pause(Math.max(1, Math.ceil(leftMs)));
-  }
-}
-
-/** Fails unless two instants are the same, or differ by no more than the store says its clients' clocks do. */
-export function sameInstant({ store }: Asker, actualUs: number, expectedUs: number, what: string): void {
-  const errorUs = store.clockErrorUs ?? 0;
-  holds(Math.abs(actualUs - expectedUs) <= errorUs, `${expectedUs} ${what}, give or take ${errorUs}; got ${actualUs}`);
+  throw new Error(`The clock of ${asker.store.name} stays ${leftUs} µs before ${instantUs}.`);
 }
 
 /** Fails unless a condition holds. */
 export function holds(condition: boolean, sentence: string): void {
   if (!condition) throw new Error(`Expected ${sentence}.`);
+}
+
+/** Whether each number is above the one before. */
+export function isGrowing(numbers: readonly number[]): boolean {
+  return numbers.slice(1).every((number, index) => number > numbers[index]);
 }

@@ -3,7 +3,6 @@ import { memoryProof } from "./memoryProof.js";
 import { outageProof } from "./outageProof.js";
 import type { ServedPlace } from "./places.js";
 import { placesProof } from "./placesProof.js";
-import { policiesProof } from "./policiesProof.js";
 import { stormProof } from "./stormProof.js";
 import { toldProof } from "./toldProof.js";
 import { wayProof } from "./wayProof.js";
@@ -13,7 +12,6 @@ export function proveFleet(name: string, ground: () => Ground, options: { readon
   stormProof(ground, options);
   placesProof(ground);
   memoryProof(ground);
-  policiesProof(ground);
   toldProof(name, ground);
 }
 

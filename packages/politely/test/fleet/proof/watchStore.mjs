@@ -28,38 +28,39 @@ export function watchStore(store, onSettled) {
     store: {
       name: store.name,
       timeline: store.timeline,
+      ...(store.listen === undefined ? {} : { listen: store.listen.bind(store) }),
       /** @param {readonly string[]} keys @param {any} operation */
       async transact(keys, operation) {
         const host = hostOf(keys[0]);
         tallies[host] ??= { calls: 0, granted: 0, unheard: 0, back: 0, unheardBack: 0 };
         const tally = tallies[host];
-        const name = `${operation.asker} ${operation.sequence}`;
+        const name = `${operation.asker} ${operation.number}`;
         tally.calls += 1;
         const take = operation.kind === "take" ? (takes.get(name) ?? { open: 0, isGranted: false }) : undefined;
         if (take !== undefined) {
           takes.set(name, take);
           if (take.open++ === 0 && !take.isGranted) tally.unheard += operation.count;
         }
-        const isBack = operation.kind === "settle" && operation.isUnused;
+        const isBack = operation.kind === "settle" && operation.answer.kind === "unused";
         if (isBack && !backs.has(name)) {
-          // Instants, and how many start at each.
-          const counts = (operation.unusedAt ?? [0, 1]).filter((_, index) => index % 2 === 1);
-          const back = counts.reduce((sum, count) => sum + count, 0);
-          backs.set(name, back);
-          tally.unheardBack += back;
+          backs.set(name, 1);
+          tally.unheardBack += 1;
         }
         const reply = await store.transact(keys, operation);
         if (take !== undefined && !take.isGranted) {
           take.open -= 1;
           // What was refused may have been sent again, and be granted then; what was granted is granted once.
-          take.isGranted = reply.starts.length > 0;
+          take.isGranted = reply.grants.length > 0;
           if (take.open === 0 || take.isGranted) tally.unheard -= operation.count;
-          reply.starts.forEach((/** @type {any} */ { token }, /** @type {number} */ index) => {
-            // Who asks again when the asker has gone on hears the answer to its next question: the same start is told of twice.
-            if (!granted.has(`${host} ${token}`)) tally.granted += 1;
-            granted.add(`${host} ${token}`);
-            tokens.set(`${operation.asker}#${operation.sequence}#${index}`, token);
-          });
+          let which = 0;
+          for (const { token, count } of reply.grants) {
+            for (let nth = 0; nth < count; nth++, which++) {
+              // Who asks again when the asker has gone on hears the answer to its next question: the same start is told of twice.
+              if (!granted.has(`${host} ${token + nth}`)) tally.granted += 1;
+              granted.add(`${host} ${token + nth}`);
+              tokens.set(`${operation.asker}#${operation.number}#${which}`, token + nth);
+            }
+          }
         }
         if (isBack) {
           const back = backs.get(name) ?? 0;

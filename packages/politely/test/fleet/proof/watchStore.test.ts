@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import { compileRule } from "../../../src/policy/compileRule.js";
 import { memoryStore } from "../../../src/stores/memory.js";
 import type { Store } from "../../../src/stores/store.js";
-import { keyOf, takeOf } from "../../../src/testing/store/operations.js";
 
 interface Watched {
   readonly store: Store;
@@ -13,19 +13,33 @@ const { watchStore } = (await import(new URL("watchStore.mjs", import.meta.url).
   watchStore(store: Store, onSettled: () => void): Watched;
 };
 
-it("counts a take that was refused, sent again and then granted, and one that was sent twice once", async () => {
+it("counts a take that was refused and one that was granted, each once though it was sent twice", async () => {
   let nowUs = 1_000_000;
   const { store, tallies } = watchStore(
     memoryStore(() => nowUs),
     () => undefined,
   );
-  const key = keyOf({ gapUs: 1_000_000 });
-  const take = (sequence: number) => store.transact(["host x"], takeOf({ asker: "p:1", sequence }, [key]));
-  expect([await take(1), await take(1)].map(({ starts }) => starts.length)).toEqual([1, 1]);
-  expect((await take(2)).starts).toHaveLength(0);
+  const keys = [{ rule: compileRule({ minDelay: "1s" }), cost: { rate: 1, window: 1, quota: 1 }, slowUs: 0 }];
+  const take = (sequence: number) =>
+    store.transact(["host x"], {
+      kind: "take",
+      asker: "p.1",
+      number: sequence,
+      isAgain: false,
+      keys,
+      count: 1,
+      horizonUs: 0,
+      grainUs: 1,
+      doesWait: false,
+      isTold: false,
+    });
+  expect([await take(1), await take(1)].map(({ grants }) => grants.length)).toEqual([1, 1]);
+  expect((await take(2)).grants).toHaveLength(0);
   nowUs += 1_600_000;
-  expect((await take(2)).starts).toHaveLength(1);
-  expect(tallies.x).toMatchObject({ calls: 4, granted: 2, unheard: 0 });
+  // What was refused is refused again; who asks anew is granted.
+  expect((await take(2)).grants).toHaveLength(0);
+  expect((await take(3)).grants).toHaveLength(1);
+  expect(tallies.x).toMatchObject({ calls: 5, granted: 2, unheard: 0 });
 });
 
 it("does not count a start again that a late repetition of an earlier question is told of", async () => {
@@ -34,12 +48,24 @@ it("does not count a start again that a late repetition of an earlier question i
     memoryStore(() => nowUs),
     () => undefined,
   );
-  const key = keyOf({ gapUs: 1_000_000 });
-  const take = (sequence: number) => store.transact(["host x"], takeOf({ asker: "p:1", sequence }, [key]));
+  const keys = [{ rule: compileRule({ minDelay: "1s" }), cost: { rate: 1, window: 1, quota: 1 }, slowUs: 0 }];
+  const take = (sequence: number) =>
+    store.transact(["host x"], {
+      kind: "take",
+      asker: "p.1",
+      number: sequence,
+      isAgain: false,
+      keys,
+      count: 1,
+      horizonUs: 0,
+      grainUs: 1,
+      doesWait: false,
+      isTold: false,
+    });
   await take(1);
-  expect((await take(2)).starts).toHaveLength(0);
+  expect((await take(2)).grants).toHaveLength(0);
   nowUs += 1_600_000;
   // The asker has gone on; the answer to its last question is what a store remembers.
-  expect([await take(3), await take(2)].map(({ starts }) => starts.length)).toEqual([1, 1]);
+  expect([await take(3), await take(2)].map(({ grants }) => grants.length)).toEqual([1, 1]);
   expect(tallies.x).toMatchObject({ calls: 4, granted: 2, unheard: 0 });
 });

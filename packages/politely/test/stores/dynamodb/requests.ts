@@ -150,12 +150,12 @@ export function describeRequests(server: () => DynamodbServer): void {
       expect(Number((await itemIn(dynamodbClient(server().endpoint), table, key))?.ttl.N)).toBeGreaterThan(removedSec);
     });
 
-    it("keeps halves of characters in values, and tells keys apart by them", async () => {
+    it("tells keys apart that differ in half a character", async () => {
       const stem = newName("half");
       const keys = [`${stem}\ud800`, `${stem}\udbff`, `${stem}\ufffd`];
-      await put(cells, { [keys[0]]: '"\ud800', [keys[1]]: "\udfff\ud800\\", [keys[2]]: "whole" });
+      await put(cells, { [keys[0]]: "1", [keys[1]]: "2", [keys[2]]: "3" });
       const another = await cellsAt(server().endpoint);
-      expect(await read(another, ...keys)).toEqual(['"\ud800', "\udfff\ud800\\", "whole"]);
+      expect(await read(another, ...keys)).toEqual(["1", "2", "3"]);
     });
 
     it("keeps apart keys that DynamoDB could not have, and keys that look like them", async () => {

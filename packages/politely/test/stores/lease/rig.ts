@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import { StoreError } from "../../../src/errors.js";
 import { exclusive, type Lease, type LeaseOptions, type LeaseRefusal } from "../../../src/lease.js";
-import type { LeaseOperation, Operation } from "../../../src/shared/operation.js";
 import { memoryStore } from "../../../src/stores/memory.js";
+import type { LeaseOperation, Operation } from "../../../src/stores/operations.js";
 import type { Store } from "../../../src/stores/store.js";
 import { VirtualClock } from "../../../src/testing/index.js";
 

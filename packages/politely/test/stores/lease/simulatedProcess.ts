@@ -1,5 +1,5 @@
 import { StoreError } from "../../../src/errors.js";
-import type { LeaseOperation, Operation } from "../../../src/shared/operation.js";
+import type { LeaseOperation, Operation } from "../../../src/stores/operations.js";
 import type { Store } from "../../../src/stores/store.js";
 import type { VirtualClock } from "../../../src/testing/index.js";
 import type { Clock } from "../../../src/types.js";

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { StoreError } from "../../../src/errors.js";
 import type { Cells } from "../../../src/stores/cells.js";
 import { postgresCells, postgresStore } from "../../../src/stores/postgres.js";
+import { Asker, keyOf } from "../../../src/testing/store/asker.js";
 import { type PostgresServer, startPostgres } from "../../servers/postgres.js";
 import { add, newName, openPlace, type Place, read } from "./place.js";
 
@@ -141,7 +142,7 @@ describe("a table that cannot be used", () => {
     ["53100", /disk .* is full/],
     ["53200", /out of memory/],
     ["57014", /statement_timeout/],
-    ["XX001", /PostgreSQL failed: no/],
+    ["XX001", /PostgreSQL failed: XX001 no/],
   ])("says what the server says with %s, and keeps the old value", async (code, message) => {
     await using place = await openPlace(server);
     await add(place.cells(place.admin), "key");
@@ -169,8 +170,7 @@ describe("a table that cannot be used", () => {
     const insert = `INSERT INTO "${place.table}" VALUES ($1, $2, 1, 9e15, 9e15)`;
     await place.admin.query(insert, ["foreign", "hello"]);
     await place.admin.query(insert, ["odd", "[1,\ue000]"]);
-    const pause = (key: string): Promise<unknown> =>
-      store.transact([key], { kind: "set", asker: "a:1", sequence: 1, pauseUs: 1, reset: "nothing" });
+    const pause = (key: string): Promise<unknown> => new Asker(store, "a").record({ [key]: keyOf({}) }, { pauseUs: 1 });
     const results = await Promise.allSettled(["foreign", "odd", "fine"].map(pause));
     expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected", "fulfilled"]);
     for (const [index, key] of ["foreign", "odd"].entries()) {
@@ -215,7 +215,9 @@ describe("a connection that the server has cut", () => {
     const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
     await add(cells, "key");
     await place.admin.query(cut(String(rows[0].pid)));
+    const ended = new Promise((resolve) => void client.once("end", resolve));
     const first = await problemOf(add(cells, "key"));
+    await ended;
     const later = await problemOf(add(cells, "key"));
     for (const { message, isLasting, cause } of [later, first].slice(0, first.isLasting ? 2 : 1)) {
       expect(message).toMatch(/lost its connection.*Replace it, or pass a Pool, which connects anew/);

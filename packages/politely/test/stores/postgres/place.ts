@@ -1,6 +1,6 @@
 import { Pool, type PoolConfig } from "pg";
 import type { Cells } from "../../../src/stores/cells.js";
-import type { PgClient, PgPool, PgQuery } from "../../../src/stores/postgres/client.js";
+import type { PgClient, PgQuery } from "../../../src/stores/postgres/client.js";
 import { type PostgresCells, type PostgresOptions, postgresCells } from "../../../src/stores/postgres.js";
 import type { PostgresServer } from "../../servers/postgres.js";
 
@@ -16,7 +16,7 @@ export interface Place extends AsyncDisposable {
   /** A new pool whose lost connections disturb nobody. */
   pool(config?: PoolConfig): Pool;
   /** Cells in the table, with a new pool unless one is given. */
-  cells(client?: PgPool | PgClient, options?: PostgresOptions): PostgresCells;
+  cells(client?: PgClient, options?: PostgresOptions): PostgresCells;
 }
 
 /** Creates a table that no other test and no other run has. */
@@ -29,7 +29,7 @@ export async function openPlace(server: PostgresServer): Promise<Place> {
     pools.push(made);
     return made;
   };
-  const cells = (client: PgPool | PgClient = pool(), options: PostgresOptions = {}): PostgresCells =>
+  const cells = (client: PgClient = pool(), options: PostgresOptions = {}): PostgresCells =>
     postgresCells(client, { table, ...options });
   const admin = pool();
   await cells(admin).createTable();
@@ -52,10 +52,12 @@ export function newName(): string {
 }
 
 /** The same pool, with `before` done before each query. What it throws is the query's error. */
-export function watched(pool: Pool, before: (query: PgQuery) => Promise<void> | void): PgPool {
+export function watched(
+  pool: Pool,
+  before: (query: PgQuery) => Promise<void> | void,
+): PgClient & { readonly totalCount: number } {
   return {
     totalCount: 0,
-    connect: () => pool.connect(),
     async query(query) {
       await before(query);
       return pool.query(query);

@@ -1,9 +1,9 @@
 import { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { LeaseReply } from "../../../src/shared/operation.js";
+import type { LeaseReply } from "../../../src/stores/operations.js";
 import { postgresStore } from "../../../src/stores/postgres.js";
 import type { Store } from "../../../src/stores/store.js";
-import { keyOf, startsOf, takeOf } from "../../../src/testing/store/operations.js";
+import { Asker, keyOf } from "../../../src/testing/store/asker.js";
 import { type PostgresServer, startPostgres } from "../../servers/postgres.js";
 
 /** Settings of its own make a server of its own, whose clock may be set. */
@@ -47,9 +47,9 @@ describe("a PostgreSQL server whose clock is set back", () => {
   const setBack = (seconds: number): Promise<unknown> => admin.query("UPDATE past.behind SET seconds = $1", [seconds]);
   /** Asks for a start, of which there may be one in four seconds; gives how many there were, and how long the next is away. */
   const take = async (store: Store, key: string): Promise<readonly [number, number]> => {
-    const operation = takeOf({ asker: `asker ${asked++}`, sequence: 1 }, [keyOf({ gapUs: 4_000_000 })], {});
-    const reply = await store.transact([key], operation);
-    return [startsOf(operation, reply).length, ((reply.stop?.readyUs ?? reply.nowUs) - reply.nowUs) / 1e6];
+    const asker = new Asker(store, `process ${asked++}`);
+    const { starts, stop, nowUs } = await asker.take({ [key]: keyOf({ minDelay: "4s" }) });
+    return [starts.length, ((stop?.atUs ?? nowUs) - nowUs) / 1e6];
   };
 
   it.each([0.5, 3, 5, 9, 60, 3_600])(

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
-import type { RecordOperation } from "../../../src/shared/operation.js";
 import { cellStore } from "../../../src/stores/cellStore.js";
+import type { RecordOperation } from "../../../src/stores/operations.js";
 import { scriptTexts } from "../../../src/stores/redis/scripts.js";
 import { scriptedStore } from "../../../src/stores/redis.js";
-import { keyOf } from "../../../src/testing/store/operations.js";
 import { seeded } from "../../laws/seeded.js";
 import { startRedis } from "../../servers/redis.js";
 import { cellsOn } from "./cellsOn.js";
+import { keyOf } from "./rules.js";
 
 describe("groups of starts in an operation", () => {
   const second = 1_000_000;
@@ -17,45 +17,40 @@ describe("groups of starts in an operation", () => {
     rateCount: 3,
     ratePerUs: second,
     burst: 500,
-    windows: [40, 60 * second, 1, 300, 3_600 * second, 1_000],
+    windows: [
+      { count: 40, perUs: 60 * second, grainUs: 1 },
+      { count: 300, perUs: 3_600 * second, grainUs: 1_000 },
+    ],
   });
-  const whole = keyOf({ windows: [90, 10 * second, 1], quota: 1_000, calendar: "day UTC", fromAnswer: true });
-  const period = { index: 20_833, fromUs: firstUs, untilUs: firstUs + 86_400 * second };
-  const keys = [host, { ...whole, period, cost: { rate: 1, window: 2, quota: 3 } }];
-  const few = fc.nat({ max: 30 });
-  const spent = fc.record({ rate: few, window: few, quota: few });
-  const group = fc.record({
-    ageUs: fc.nat({ max: 90 * second }),
-    count: fc.nat({ max: 50 }),
-    units: fc.tuple(spent, spent),
-  });
+  const quota = { count: 1_000, per: "day", timeZone: "UTC" } as const;
+  const whole = keyOf({ windows: [{ count: 90, perUs: 10 * second, grainUs: 1 }], quota, fromAnswer: true });
+  const keys = [host, { ...whole, cost: { rate: 1, window: 2, quota: 3 } }];
+  const terms = { kind: "record", isAgain: false, keys, meant: 0, random: 0 } as const;
   const records = fc.array(
     fc.record({
       stepUs: fc.nat({ max: 40 * second }),
-      groups: fc.array(group, { maxLength: 8 }),
-      form: fc.constantFrom("ages" as const, "counts" as const, "units" as const),
+      groups: fc.array(fc.record({ ageUs: fc.nat({ max: 90 * second }), count: fc.nat({ max: 50 }) }), {
+        maxLength: 8,
+      }),
+      owed: fc.option(fc.tuple(fc.nat({ max: 9 }), fc.nat({ max: 9 })), { nil: undefined }),
     }),
     { minLength: 1, maxLength: 8 },
   );
+  type Step = typeof records extends fc.Arbitrary<(infer One)[]> ? One : never;
 
-  function operationOf(
-    { groups, form }: typeof records extends fc.Arbitrary<(infer One)[]> ? One : never,
-    sequence: number,
-  ): RecordOperation {
+  function operationOf({ groups, owed }: Step, number: number): RecordOperation {
     const sorted = groups.toSorted((one, other) => other.ageUs - one.ageUs);
-    const plain = { kind: "record", asker: "p:1", sequence, keys, agesUs: sorted.map(({ ageUs }) => ageUs) } as const;
-    if (form === "ages") return plain;
-    const counted = { ...plain, counts: sorted.map(({ count }) => count) };
-    return form === "counts" ? counted : { ...counted, units: sorted.map(({ units }) => units) };
+    const starts = { agesUs: sorted.map(({ ageUs }) => ageUs), counts: sorted.map(({ count }) => count) };
+    return { ...terms, asker: "p.1", number, ...starts, owed };
   }
 
   it("count as that many operations of one start would", async () => {
     let nowUs = firstUs;
     const [one, many] = [cellStore(cellsOn(() => nowUs)), cellStore(cellsOn(() => nowUs))];
     const agesUs = [9 * second, second];
-    await one.transact(["a", "b"], { kind: "record", asker: "", sequence: 1, keys, agesUs, counts: [7, 20] });
+    await one.transact(["a", "b"], { ...terms, asker: "p.1", number: 1, agesUs, counts: [7, 20] });
     const each = [...Array<number>(7).fill(agesUs[0]), ...Array<number>(20).fill(agesUs[1])];
-    await many.transact(["a", "b"], { kind: "record", asker: "", sequence: 1, keys, agesUs: each });
+    await many.transact(["a", "b"], { ...terms, asker: "p.1", number: 1, agesUs: each, counts: each.map(() => 1) });
     for (const stepUs of [0, 2 * second, 30 * second, 25 * second]) {
       nowUs += stepUs;
       const seen = await one.transact(["a", "b"], { kind: "look", keys });
@@ -69,14 +64,14 @@ describe("groups of starts in an operation", () => {
     const client = new Redis(server.url);
     const texts = scriptTexts('redis.call("HMGET", "{clock}", "s", "us")');
     let histories = 0;
-    const play = async (steps: typeof records extends fc.Arbitrary<infer Steps> ? Steps : never): Promise<void> => {
+    const play = async (steps: readonly Step[]): Promise<void> => {
       let nowUs = firstUs;
       const script = scriptedStore(client, { prefix: `{${++histories}}:` }, texts);
       const core = cellStore(cellsOn(() => nowUs));
-      for (const [sequence, step] of steps.entries()) {
+      for (const [index, step] of steps.entries()) {
         nowUs += step.stepUs;
         await client.hset("{clock}", "s", Math.floor(nowUs / second), "us", nowUs % second);
-        for (const operation of [operationOf(step, sequence + 1), { kind: "look", keys } as const]) {
+        for (const operation of [operationOf(step, index + 1), { kind: "look", keys } as const]) {
           const [got, expected] = [script, core].map(
             (store) => store.transact(["a", "b"], operation) as Promise<object>,
           );

@@ -1,11 +1,11 @@
 import { Cluster, Redis } from "ioredis";
 import { createClient, createCluster } from "redis";
-import type { SharedRule } from "../../../src/shared/operation.js";
+import type { Rule } from "../../../src/core/rule.js";
+import type { AskedKey } from "../../../src/stores/operations.js";
 import { type RedisOptions, redisStore } from "../../../src/stores/redis.js";
 import type { Store } from "../../../src/stores/store.js";
-import { Asker } from "../../../src/testing/store/asker.js";
-import { keyOf } from "../../../src/testing/store/operations.js";
-import type { OpenStore } from "../../../src/testing/store/world.js";
+import { Asker } from "./asker.js";
+import { keyOf } from "./rules.js";
 
 /** A store, and how to end its client. */
 export interface Opened {
@@ -48,6 +48,13 @@ export const CLUSTER_CLIENTS: Readonly<
 export function quiet<Client extends { on(event: "error", listener: () => void): unknown }>(client: Client): Client {
   client.on("error", () => undefined);
   return client;
+}
+
+/** A store, a second client of the same place, and how to end both. */
+interface OpenStore {
+  readonly store: Store;
+  another(): Promise<Store>;
+  close(): Promise<void>;
 }
 
 /** Two clients of one place, as the suite of all stores wants them. */
@@ -96,6 +103,6 @@ export function askerOf(store: Store): Asker {
 }
 
 /** A key with so many starts in a minute, and no other limit. */
-export function perMinute(count: number, limits: Partial<SharedRule> = {}): ReturnType<typeof keyOf> {
+export function perMinute(count: number, limits: Partial<Rule> = {}): AskedKey {
   return keyOf({ rateCount: 1, ratePerUs: 60_000_000, burst: count, ...limits });
 }

@@ -1,16 +1,15 @@
-import type {
-  CalendarPeriod,
-  LimitOperation,
-  Operation,
-  Sender,
-  SharedRule,
-  Start,
-  TakeKey,
-  TakeOperation,
-  TakeReply,
-} from "../../../src/shared/operation.js";
-import { ruleIdOf } from "../../../src/shared/ruleNumbers.js";
-import { placeName } from "../../../src/shared/take.js";
+import type { Cost } from "../../../src/core/key.js";
+import type { Rule } from "../../../src/core/rule.js";
+import {
+  type AskedKey,
+  type LimitOperation,
+  type Operation,
+  placeName,
+  type RenewedPlace,
+  type SettleOperation,
+  type TakeOperation,
+  type TakeReply,
+} from "../../../src/stores/operations.js";
 import type { Action, History } from "./history.js";
 
 /** An operation of a history, made ready. */
@@ -18,35 +17,32 @@ export interface Played {
   readonly keys: readonly string[];
   readonly operation: Operation;
   /** False for what comes too late to matter: nobody looks at its reply. */
-  readonly isHeard: boolean;
+  readonly isHeard?: boolean;
 }
 
 interface Granted {
   readonly keys: readonly string[];
   readonly operation: TakeOperation;
-  readonly start: Start;
-  readonly place: string;
+  readonly startedUs: number;
   readonly grantedUs: number;
+  readonly place: string;
+  readonly parts: readonly { readonly previousUs: number; readonly unitsAfter: number; readonly period: number }[];
 }
 
-/** The last two operations of an asker. */
 interface Said {
-  readonly last: Played & { readonly atMovedUs: number; isRemembered: boolean };
+  readonly last: Played & { readonly atMovedUs: number };
   readonly before: Played | undefined;
 }
 
-const dayUs = 86_400_000_000;
-const hourUs = 3_600_000_000;
-/** An answer is remembered for a minute. */
-const rememberedUs = 50_000_000;
+/** An answer is remembered for ten seconds. */
+const rememberedUs = 9_000_000;
 
-/** Turns the steps of a history into operations: chooses among what was granted and told so far. */
+/** Turns the steps of a history into operations: chooses among what was granted so far. */
 export class Player {
-  readonly #rules: readonly SharedRule[];
+  readonly #rules: readonly Rule[];
   readonly #granted: Granted[] = [];
-  readonly #told = new Map<string, { turnUs: number; joinedUs: number }>();
   readonly #said = new Map<string, Said>();
-  #sequence = 0;
+  #number = 0;
   #movedUs = 0;
 
   constructor({ rules }: History) {
@@ -65,113 +61,118 @@ export class Player {
         return this.#again(action.asker);
       case "late":
         return this.#late(action.asker);
-      case "lease": {
-        const { kind, act, holder, label, ttlUs } = action;
-        const operation = { kind, act, holder, label, ttlUs, epochUs: nowUs };
-        return { keys: ["lease"], operation, isHeard: true };
-      }
+      case "lease":
+        return { keys: ["lease"], operation: { ...action, epochUs: 5 * nowUs } };
       case "look": {
         const keys = keysOf(action.keys);
-        return { keys, operation: { kind: "look", keys: this.#keys(keys, action, nowUs) }, isHeard: true };
+        return { keys, operation: { kind: "look", keys: this.#keys(keys, action) } };
       }
       case "settle":
+        return this.#settle(this.#granted[action.start % this.#granted.length], action);
+      case "unused":
+        return this.#unused(this.#granted.at(-1 - action.ago), action.answer);
       case "renew":
-        return this.#ofStart(action);
-      case "take":
-      case "record":
-      case "leave":
-      case "set":
-        return this.#say(keysOf(action.keys), this.#ofKeys(action, nowUs));
+        return this.#renew(action);
+      case "take": {
+        const { keys: pick, asker, count, horizonUs, grainUs, doesWait, isTold } = action;
+        const keys = keysOf(pick);
+        const terms = { keys: this.#keys(keys, action), count, horizonUs, grainUs, doesWait, isTold };
+        return this.#say(keys, { kind: "take", ...this.#sender(asker), ...terms });
+      }
+      case "record": {
+        const { asker, agesUs, counts, units, owed, answer, meant, random, pauseUs, reset } = action;
+        const keys = keysOf(action.keys);
+        const starts = { agesUs: agesUs.toSorted((a, b) => b - a), counts: counts.slice(0, agesUs.length) };
+        const spent = { units: units?.slice(0, agesUs.length), owed: owed?.slice(0, keys.length) };
+        const told = { ...spent, answer, meant: meant % keys.length, random, pauseUs, reset };
+        const asked = this.#keys(keys, action);
+        return this.#say(keys, { kind: "record", ...this.#sender(asker), keys: asked, ...starts, ...told });
+      }
     }
   }
 
   /** Hears the reply to a take. */
   heard({ keys, operation }: Played, reply: object): void {
-    if (operation.kind === "look" || operation.kind === "lease") return;
-    const { starts, stop, nowUs } = reply as TakeReply;
-    const said = this.#said.get(operation.asker);
-    const isRemembered = operation.kind === "settle" || operation.kind === "record" || starts?.length > 0;
-    if (said?.last.operation === operation && isRemembered) said.last.isRemembered = true;
     if (operation.kind !== "take") return;
-    for (const [number, start] of starts.entries()) {
-      if (operation.asker === "" && operation.sequence < this.#sequence) continue;
-      this.#granted.push({ keys, operation, start, place: placeName(operation, number), grantedUs: nowUs });
+    const { grants, nowUs } = reply as TakeReply;
+    const first = placeName(operation.asker, operation.number, 0);
+    // It was sent again.
+    if (this.#granted.some(({ place }) => place === first)) return;
+    let which = 0;
+    for (const { startedUs, count, parts } of grants) {
+      for (let nth = 0; nth < count; nth++, which++) {
+        const place = placeName(operation.asker, operation.number, which);
+        const each = parts.map(({ previousUs, unitsBefore, period }, index) => ({
+          previousUs: nth === 0 ? previousUs : startedUs,
+          unitsAfter: (unitsBefore + (nth + 1) * operation.keys[index].cost.rate) >>> 0,
+          period,
+        }));
+        this.#granted.push({ keys, operation, startedUs, grantedUs: nowUs, place, parts: each });
+      }
     }
-    if (operation.ticket === "") return;
-    const before = starts.length > 0 ? undefined : this.#told.get(operation.ticket);
-    if (stop === undefined) this.#told.delete(operation.ticket);
-    else this.#told.set(operation.ticket, { turnUs: stop.turnUs, joinedUs: before?.joinedUs ?? nowUs });
   }
 
-  #ofKeys(
-    action: Extract<Action, { kind: "take" | "record" | "leave" | "set" }>,
-    nowUs: number,
-  ): Exclude<LimitOperation, { kind: "look" }> {
-    const sender = this.#sender(action.asker);
-    if (action.kind === "leave") return { ...sender, kind: "leave", ticket: action.ticket };
-    if (action.kind === "set") return { ...sender, kind: "set", pauseUs: action.pauseUs, reset: action.reset };
-    const keys = this.#keys(keysOf(action.keys), action, nowUs);
-    if (action.kind === "record") {
-      const agesUs = action.agesUs.toSorted((one, other) => other - one);
-      const counts = action.counts?.slice(0, agesUs.length);
-      const units = action.units?.slice(0, agesUs.length).map((each) => keys.map(() => each));
-      const groups = { ...(counts === undefined ? {} : { counts }), ...(units === undefined ? {} : { units }) };
-      return { ...sender, kind: "record", keys, agesUs, ...groups };
-    }
-    const { count, horizonUs, ticket, hasMore, leaseUs, maxHoldUs, member } = action;
-    const { turnUs, joinedUs } = (action.isTurn ? this.#told.get(ticket) : undefined) ?? { turnUs: 0, joinedUs: 0 };
-    const terms = { count, horizonUs, ticket, turnUs, joinedUs, hasMore, leaseUs, maxHoldUs, member };
-    return { ...sender, kind: "take", keys, ...terms };
+  #settle(start: Granted | undefined, action: Extract<Action, { kind: "settle" }>): Played | undefined {
+    if (start === undefined) return undefined;
+    const { answer, isOver, meant, random, unused } = action;
+    // Nobody returns more than it took, but for what was never sent.
+    const isUnsent = answer.kind === "unused";
+    const backOf = (cost: Cost): Cost =>
+      isUnsent
+        ? cost
+        : {
+            rate: Math.min(unused.rate, cost.rate),
+            window: Math.min(unused.window, cost.window),
+            quota: Math.min(unused.quota, cost.quota),
+          };
+    return this.#settled(start, { answer, isOver: isOver || isUnsent, random }, meant % start.keys.length, backOf);
   }
 
-  #ofStart(action: Extract<Action, { kind: "settle" | "renew" }>): Played | undefined {
-    if (this.#granted.length === 0) return undefined;
-    const { keys, operation, start, place, grantedUs } = this.#granted[action.start % this.#granted.length];
-    const sender = this.#sender(action.asker);
-    if (action.kind === "renew") {
-      const others = action.places.map((pick) => this.#granted[pick % this.#granted.length].place);
-      const places = [place, ...others, "x#1#0"];
-      const rules = others.length % 2 === 0 ? {} : { ruleIds: operation.keys.map(({ ruleId }) => ruleId) };
-      return this.#say(keys, { ...sender, kind: "renew", places, leaseUs: action.leaseUs, ...rules });
-    }
-    const settled = keys.map((_, index) => {
-      const [answer, rate, window, quota, cooling] = action.answers[index];
-      const units = { unitsAfter: start.unitsAfter[index], previousUs: start.previousUs[index] };
-      const windowUnits = Math.max(0, operation.keys[index].cost.window - window);
-      return {
-        ruleId: operation.keys[index].ruleId,
-        ...units,
-        back: { rate, window, quota },
-        windowUnits,
-        answer,
-        ...cooling,
-      };
+  #unused(start: Granted | undefined, answer: SettleOperation["answer"]): Played | undefined {
+    if (start === undefined) return undefined;
+    return this.#settled(start, { answer, isOver: true, random: 0 }, -1, (cost) => cost);
+  }
+
+  #settled(
+    { keys, operation, startedUs, grantedUs, place, parts }: Granted,
+    told: Pick<SettleOperation, "answer" | "isOver" | "random">,
+    meant: number,
+    backOf: (cost: Cost) => Cost,
+  ): Played {
+    const settled = operation.keys.map(({ rule, cost }, index) => {
+      return { rule, cost, ...parts[index], unused: backOf(cost), isMeant: index === meant };
     });
-    const { startedUs } = start;
-    const { isOver, isUnused, others } = action;
-    const terms = { startedUs, grantedUs, place, isOver, isUnused };
-    const several = others === 0 ? {} : { unusedAt: this.#instants(keys, start, others) };
-    return this.#say(keys, { ...sender, kind: "settle", ...terms, ...several, keys: settled });
+    const asker = `${operation.asker}s${this.#number % 3}`;
+    const terms = { startedUs, grantedUs, place, ...told, keys: settled };
+    return this.#say(keys, { kind: "settle", ...this.#sender(asker), ...terms });
   }
 
-  /** The instants of a start and of up to so many before it at these keys, of one take or of several, each with how many there were. */
-  #instants(keys: readonly string[], last: Start, others: number): number[] {
-    const there = this.#granted.filter((granted) => granted.keys.join() === keys.join()).map(({ start }) => start);
-    const end = there.indexOf(last) + 1;
-    const counts = new Map<number, number>();
-    for (const { startedUs } of there.slice(Math.max(0, end - 1 - others), end))
-      counts.set(startedUs, (counts.get(startedUs) ?? 0) + 1);
-    return [...counts].flat();
+  #renew(action: Extract<Action, { kind: "renew" }>): Played {
+    const { process, completeBefore, gone, isLeaving, places: picks } = action;
+    const keys = keysOf(action.keys);
+    const rules = keys.map((_, index) => this.#rule(action.rules[index]));
+    const own = this.#granted.filter(({ place }) => place.startsWith(`${process}.`));
+    const named = isLeaving || own.length === 0 ? [] : picks.map((pick) => own[pick % own.length]);
+    const places = keys.map((key) =>
+      [...new Set(named)].flatMap(({ place, startedUs, keys: theirs, operation }): RenewedPlace[] => {
+        const { rule, cost } = operation.keys[theirs.indexOf(key)] ?? {};
+        if (rule === undefined || cost === undefined) return [];
+        const { maxHoldUs, permitTtlUs: ttlUs } = rule;
+        const pendingUnits = rule.fromAnswer ? cost.window : 0;
+        return [{ id: place, startedUs, units: cost.window, pendingUnits, maxHoldUs, ttlUs }];
+      }),
+    );
+    return { keys, operation: { kind: "renew", process, rules, places, completeBefore, gone, isLeaving } };
   }
 
-  #sender(asker: string): Sender {
-    this.#sequence += 1;
-    return { asker, sequence: this.#sequence };
+  #sender(asker: string): { asker: string; number: number; isAgain: boolean } {
+    this.#number += 1;
+    return { asker, number: this.#number, isAgain: false };
   }
 
-  #say(keys: readonly string[], operation: Exclude<LimitOperation, { kind: "look" }>): Played {
-    const played = { keys, operation, isHeard: true };
-    const last = { ...played, atMovedUs: this.#movedUs, isRemembered: false };
+  #say(keys: readonly string[], operation: Extract<LimitOperation, { asker: string }>): Played {
+    const played = { keys, operation };
+    const last = { ...played, atMovedUs: this.#movedUs };
     this.#said.set(operation.asker, { last, before: this.#said.get(operation.asker)?.last });
     return played;
   }
@@ -181,49 +182,39 @@ export class Player {
     return last !== undefined && this.#movedUs - last.atMovedUs < rememberedUs ? last : undefined;
   }
 
-  /** The operation before the last one, if the core can know that it is late: its memory is that of the first key. */
+  /** The operation before the last one, of which a store knows that it is late where both were for the same key. */
   #late(asker: string): Played | undefined {
     const { last, before } = this.#said.get(asker) ?? {};
-    if (last === undefined || before === undefined || asker === "" || !last.isRemembered) return undefined;
-    if (this.#movedUs - last.atMovedUs >= rememberedUs || before.keys[0] !== last.keys[0]) return undefined;
-    return { ...before, isHeard: false };
+    if (last === undefined || before === undefined || this.#movedUs - last.atMovedUs >= rememberedUs) return undefined;
+    return before.keys.join() === last.keys.join() && before.operation.kind === last.operation.kind
+      ? { ...before, isHeard: false }
+      : undefined;
   }
 
   #keys(
     names: readonly string[],
-    {
-      rules,
-      cost,
-      slowUs,
-      period: known,
-    }: Pick<Extract<Action, { kind: "take" }>, "rules" | "cost" | "slowUs" | "period">,
-    nowUs: number,
-  ): TakeKey[] {
+    { rules, cost, slowUs }: { rules: readonly number[]; cost: Cost; slowUs: number },
+  ): AskedKey[] {
     return names.map((_, index) => {
-      // The first policy is the usual one.
-      const pick = rules[index] % (2 * this.#rules.length);
-      const rule = this.#rules[pick < this.#rules.length ? pick : 0];
-      const behindUs = known === "old" ? hourUs : 0;
-      const period = rule.quota > 0 && known !== "none" ? periodOf(rule.calendar, nowUs - behindUs) : undefined;
-      return { rule, ruleId: ruleIdOf(rule), cost: fitting(cost, rule), slowUs, period };
+      const rule = this.#rule(rules[index]);
+      return { rule, cost: fitting(cost, rule), slowUs };
     });
+  }
+
+  #rule(pick: number): Rule {
+    // The first policy is the usual one.
+    const number = pick % (2 * this.#rules.length);
+    return this.#rules[number < this.#rules.length ? number : 0];
   }
 }
 
 /** A cost never exceeds a limit: policies refuse such. */
-function fitting(cost: TakeKey["cost"], { burst, windows, quota, rateCount }: SharedRule): TakeKey["cost"] {
-  const counts = windows.filter((_, index) => index % 3 === 0);
+function fitting(cost: Cost, { burst, windows, quota, rateCount }: Rule): Cost {
   return {
     rate: rateCount > 0 ? Math.min(cost.rate, burst) : cost.rate,
-    window: Math.min(cost.window, ...counts),
-    quota: quota > 0 ? Math.min(cost.quota, quota) : cost.quota,
+    window: Math.min(cost.window, ...windows.map(({ count }) => count)),
+    quota: quota === undefined ? cost.quota : Math.min(cost.quota, quota.count),
   };
-}
-
-function periodOf(calendar: string, nowUs: number): CalendarPeriod {
-  const lengthUs = calendar.startsWith("day") ? dayUs : hourUs;
-  const index = Math.floor(nowUs / lengthUs);
-  return { index, fromUs: index * lengthUs, untilUs: (index + 1) * lengthUs };
 }
 
 function keysOf(pick: number): readonly string[] {

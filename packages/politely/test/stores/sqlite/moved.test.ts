@@ -39,7 +39,7 @@ it.each(Object.entries(ends))(
       await expect(count(cells)).rejects.toMatchObject({
         code: "POLITELY_STORE",
         isLasting: true,
-        message: `The SQLite file "${file.path}" was deleted, moved or replaced while it was open. Open it anew: others do not see what is written here.`,
+        message: `The SQLite file was deleted, moved or replaced while it was open. Open it anew: others do not see what is written here.`,
       });
     }
     expect(await count(others)).toBe(began + 1);

@@ -1,0 +1,46 @@
+// @ts-check
+
+/**
+ * A key as a limiter asks a store for it, with the defaults of a policy for all that is not given.
+ *
+ * @param {{ rateCount: number; ratePerUs: number; burst: number; windows?: readonly { count: number; perUs: number; grainUs: number }[] }} limits
+ */
+export function askedKey({ windows = [], ...bucket }) {
+  /** @type {"none"} */
+  const kind = "none";
+  const rule = {
+    enabled: true,
+    gapUs: 0,
+    ...bucket,
+    windows,
+    quota: undefined,
+    concurrency: Number.POSITIVE_INFINITY,
+    fromAnswer: false,
+    backoff: { kind, baseUs: 0, maxUs: 0, jitter: 0 },
+    cooldownUs: [60_000_000],
+    maxWaitUs: Number.POSITIVE_INFINITY,
+    maxQueue: 100_000,
+    maxHoldUs: 600_000_000,
+    permitTtlUs: 30_000_000,
+    adaptive: undefined,
+    text: {
+      minDelay: undefined,
+      rate: "fast",
+      quota: undefined,
+      concurrency: undefined,
+      windows: windows.map(() => "long"),
+    },
+  };
+  return { rule, cost: { rate: 1, window: 1, quota: 1 }, slowUs: 0 };
+}
+
+/**
+ * Takes one start, now or never.
+ *
+ * @param {import("politely").Store} store @param {readonly string[]} names @param {readonly ReturnType<typeof askedKey>[]} keys @param {string} asker @param {number} number
+ */
+export async function takeOne(store, names, keys, asker, number) {
+  const once = { count: 1, horizonUs: 2_000, grainUs: 1, doesWait: false, isTold: false };
+  const { grants } = await store.transact(names, { kind: "take", asker, number, isAgain: false, keys, ...once });
+  if (grants.length !== 1) throw new Error(`${store.name} refused a start`);
+}

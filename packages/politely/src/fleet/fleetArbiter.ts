@@ -1,0 +1,801 @@
+import { type Answer, answerOf, isBadAnswer } from "../core/answer.js";
+import { type Ahead, type Cost, NOTHING, ONE } from "../core/key.js";
+import { holdsReadyAt, needHolds } from "../core/limits/holds.js";
+import { inFlight, isFollowed } from "../core/limits/places.js";
+import type { Rule } from "../core/rule.js";
+import { type Costs, costAt, keyName, type Need, type Stop, type TellAt } from "../engine/arbiter.js";
+import type { Engine } from "../engine/engine.js";
+import { LocalArbiter } from "../engine/localArbiter.js";
+import { readCost } from "../engine/options.js";
+import { until } from "../engine/outlook.js";
+import type { HeldPermit } from "../engine/permit.js";
+import { DeadlineError, StoreError } from "../errors.js";
+import type { CompiledPolicy } from "../policy/types.js";
+import type { AskedKey, Grant, SettleReply, TakeReply, TakeStop, Told } from "../stores/operations.js";
+import { placeName } from "../stores/operations.js";
+import type { Outcome, ReleaseOptions } from "../types.js";
+import type { Heard, Link } from "./link.js";
+import type { Outage } from "./outage.js";
+import type { Places } from "./places.js";
+import type { Recorded } from "./sharedLimiter.js";
+
+// The fleet's side of an arbiter. The queue asks it as it asks the one of a process, and gets an answer at once: a start that the
+// store has granted, or an instant to look again. Questions to the store are sent meanwhile, one at a time for each lane.
+
+/** Starts are granted ahead by at most this; over a slow way by more, so that one question covers the time until the next one is answered. */
+const HORIZON_LEAST_US = 50_000;
+const HORIZON_BEYOND_TRIP_US = 100_000;
+/** A start that could not be used within this time after its instant, and a round trip, goes back. */
+const LATE_US = 50_000;
+/** Over a shorter way a turn is worth one start, wherever the store is. */
+const NEAR_TRIP_US = 5_000;
+/** A question is to be answered so long before its turn. */
+const LEAD_US = 5_000;
+/** Starts asked for at once: as many as wait, up to this. */
+const TOGETHER_MOST = 64;
+/** Who looks whether somebody has given back looks no sooner than this after the last time. */
+const LOOK_LEAST_US = 5_000;
+/** With `batch`, starts are taken for up to so long ahead, and as many share one instant as fit into a tenth of it. */
+const BATCH_US = 10_000;
+const BATCH_GRAIN_US = 1_000;
+const BATCH_MOST = 10_000;
+/** Where a question failed, though the store is not away, it is asked again after this. */
+const RETRY_US = 1_000_000;
+
+/** Lanes that are remembered when nobody waits in them. */
+const LINES_MOST = 10_000;
+/** Keys whose fleet is told that this process ends. */
+const LEFT_MOST = 256;
+
+/** How a limiter shares its limits. */
+export interface FleetOptions {
+  /** Names this process among those who share the store. */
+  readonly process: string;
+  /** Stands before the names of all keys in the store. */
+  readonly name: string;
+  readonly isBatch: boolean;
+  readonly outage: "share" | "closed" | "open";
+}
+
+/** A start that the store has granted. */
+export interface SharedStart {
+  readonly keys: readonly string[];
+  /** The rows of these keys in this process. */
+  readonly slots: readonly number[];
+  readonly rules: readonly Rule[];
+  readonly costs: readonly Cost[];
+  readonly startedUs: number;
+  readonly grantedUs: number;
+  readonly token: number;
+  readonly place: string;
+  readonly parts: readonly { readonly previousUs: number; readonly unitsAfter: number; readonly period: number }[];
+  /** The store knows that it is in flight. */
+  readonly isFollowed: boolean;
+}
+
+/** One that is not used yet: from when on it may be, and until when, by this process's clock. */
+interface Ready {
+  readonly atUs: number;
+  readonly lateUs: number;
+  readonly start: SharedStart;
+}
+
+/** What is known of one lane in the store. */
+interface Line {
+  need: Need;
+  costs: Costs;
+  readonly asker: string;
+  readonly ready: Ready[];
+  isAsking: boolean;
+  /** Bad answers that the store has not heard of yet: nothing is asked before it has. */
+  blocked: number;
+  /** Nothing is asked before; minus Infinity: at once. */
+  askUs: number;
+  /** Why it waits, with this process's instants; undefined: nobody knows yet. */
+  stop: TakeStop | undefined;
+  /** Who came up to then has been told why it waits. */
+  toldUs: number;
+  /** Its turn has come while it was asking. */
+  isWoken: boolean;
+}
+
+/** Says who may start, by what a store grants. While the store is away, by this process's part of the limits. */
+export class FleetArbiter extends LocalArbiter {
+  override readonly isShared = true;
+  /** Questions that are under way, for whoever closes the limiter. */
+  readonly pending = new Set<Promise<unknown>>();
+  readonly #lines = new Map<string, Line>();
+  readonly #byAsker = new Map<string, Line>();
+  /** Keys at which an incident is remembered: successes are reported there. */
+  readonly #held = new Set<string>();
+  readonly #starts = new WeakMap<HeldPermit, SharedStart>();
+  /** Lanes that wait until this process gives back one of its places, first come, first served. */
+  readonly #full = new Set<Line>();
+  /** Reports that are on their way. */
+  readonly #reports = new WeakMap<HeldPermit, Promise<unknown>>();
+  readonly #stop: { -readonly [Field in keyof Stop]: Stop[Field] } = {
+    index: 0,
+    atUs: 0,
+    slackUs: 0,
+    limit: undefined,
+  };
+  #lineCount = 0;
+  /** Ends what `listen` of the store began. */
+  #unlisten: (() => void) | undefined = undefined;
+
+  constructor(
+    engine: Engine,
+    readonly link: Link,
+    readonly places: Places,
+    readonly outage: Outage,
+    readonly fleet: FleetOptions,
+  ) {
+    super(engine);
+    places.owner = { woken: (asker) => this.woken(asker), lapse: (slot) => this.lapse(slot, engine.nowUs()) };
+  }
+
+  override look(need: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined {
+    if (this.isFree(need)) return super.look(need, costs, nowUs, ahead, tell);
+    if (this.link.failure !== undefined) return this.#lookAway(need, costs, nowUs, ahead, tell);
+    const line = this.#lineOf(need);
+    const isFullHere = line.ready.length === 0 && this.#isFullHere(need, nowUs);
+    if (tell !== undefined) {
+      if (isFullHere) return super.look(need, costs, nowUs, ahead, tell);
+      return isSame(line.costs, costs) ? this.#tell(line, nowUs, tell) : undefined;
+    }
+    const { queue } = this.engine;
+    // Nobody starts, so nothing is asked; with the end of the pause it is.
+    if (queue.pausedUntilUs > nowUs) return undefined;
+    if (isFullHere) {
+      this.#full.add(line);
+      return super.look(need, costs, nowUs, ahead);
+    }
+    this.#full.delete(line);
+    line.need = need;
+    const isOther = !isSame(line.costs, costs);
+    this.#drop(line, (ready) => ready.lateUs < nowUs || isOther);
+    // What another head was told says nothing of this one.
+    if (isOther) line.askUs = Number.NEGATIVE_INFINITY;
+    line.costs = costs;
+    const [first] = line.ready;
+    const waiting = queue.lanes.get(need.name)?.size ?? 0;
+    const slowUs = this.#slowUntilUs(need, nowUs);
+    const isShort = line.ready.length < Math.max(1, waiting);
+    if (isShort && slowUs <= nowUs) this.#askSoon(line, nowUs);
+    const readyUs = Math.max(first?.atUs ?? Number.POSITIVE_INFINITY, slowUs);
+    if (first !== undefined && readyUs <= nowUs) return undefined;
+    const mayAsk = isShort && !line.isAsking && line.blocked === 0;
+    const stop = this.#stop;
+    stop.atUs = mayAsk ? Math.min(readyUs, Math.max(line.askUs, slowUs)) : readyUs;
+    stop.index = line.stop?.index ?? 0;
+    stop.limit = line.stop?.limit;
+    return stop;
+  }
+
+  /** While the store is away: this process's part of the limits; with `open` only what this process was answered, with `closed` nobody starts. */
+  #lookAway(need: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined {
+    const { outage } = this.fleet;
+    if (outage === "share") return super.look(need, costs, nowUs, ahead, tell);
+    let atUs = outage === "closed" ? Number.POSITIVE_INFINITY : nowUs;
+    const { keys, slab } = this.engine;
+    for (const slot of need.slots) {
+      const key = slab.key(slot);
+      const holds = key.rest?.holds;
+      if (holds !== undefined) atUs = Math.max(atUs, holdsReadyAt(key, holds, keys.ruleOf(slot), nowUs));
+    }
+    return atUs > nowUs ? Object.assign(this.#stop, { index: 0, limit: "cooldown", atUs, slackUs: 0 }) : undefined;
+  }
+
+  override take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit {
+    if (this.isFree(need)) return super.take(need, costs, askedUs, nowUs);
+    if (this.link.failure !== undefined) {
+      const own = super.take(need, costs, askedUs, nowUs);
+      this.outage.note(own, nowUs);
+      return own;
+    }
+    const line = this.#lineOf(need);
+    const ready = line.ready.shift();
+    const startedUs = ready?.start.startedUs ?? nowUs;
+    const permit = super.take(need, costs, askedUs, nowUs, startedUs);
+    if (ready === undefined) return permit;
+    this.#hold(permit, ready.start);
+    return permit;
+  }
+
+  #hold(permit: HeldPermit, start: SharedStart): void {
+    this.#starts.set(permit, start);
+    if (start.isFollowed) this.places.add(start);
+  }
+
+  /** Asks once, without standing in line: a permit, or why there is none. */
+  async takeOnce(need: Need, costs: Costs): Promise<HeldPermit | Told> {
+    const nowUs = this.engine.nowUs();
+    const { failure } = this.link;
+    this.assertOpen(need);
+    if (this.isFree(need) || failure !== undefined) {
+      const stop = this.look(need, costs, nowUs, { requests: 0, units: NOTHING });
+      if (stop === undefined) return this.take(need, costs, nowUs, nowUs);
+      return { index: stop.index, limit: stop.limit ?? "queue", atUs: stop.atUs, words: "it is not its turn" };
+    }
+    const keys = this.asked(need, costs);
+    const asker = this.#newAsker();
+    const once = { count: 1, horizonUs: 0, grainUs: 1, doesWait: false, isTold: false };
+    const heard = await this.link.send(this.names(need), { kind: "take", asker, keys, ...once });
+    const [ready] = this.#readyOf(need, costs, asker, keys, heard);
+    if (ready === undefined) return { ...(heard.reply.stop as TakeStop) };
+    const atUs = this.engine.nowUs();
+    // Its rows may have gone meanwhile.
+    const own = this.engine.keys.need(need.target, atUs, true);
+    if (ready.lateUs < atUs) {
+      this.#giveBack([ready]);
+      return { index: 0, limit: "queue", atUs: ready.start.startedUs, words: "the store's answer came too late" };
+    }
+    const permit = super.take(own, costs, atUs, atUs, ready.start.startedUs);
+    this.#hold(permit, ready.start);
+    return permit;
+  }
+
+  /** Waits for one question at most. */
+  override async enterOnce(need: Need, costs: Costs, signal: AbortSignal | undefined): Promise<HeldPermit> {
+    const { queue } = this.engine;
+    const nowUs = this.engine.nowUs();
+    const asked = this.takeOnce(need, costs);
+    const taken = await (signal === undefined ? asked : unlessAborted(asked, signal));
+    if ("release" in taken) return taken;
+    const { atUs, awaitedUntilUs, words } = taken;
+    const waitMs = awaitedUntilUs === undefined ? Math.max(0, (atUs - this.link.offsetUs - nowUs) / 1000) : 0;
+    const error = new DeadlineError(need.key, waitMs, `${keyName(need, taken.index)}: ${words}${until(waitMs)}`, 0);
+    queue.refused(need, costs, error.code, this.engine.nowUs(), error);
+    throw error;
+  }
+
+  /** Throws what a request is refused with while the store is away. */
+  override assertOpen(need: Need): void {
+    const { failure } = this.link;
+    if (failure !== undefined && (this.fleet.outage === "closed" || failure.isLasting) && !this.isFree(need)) {
+      this.engine.queue.refused(need, ONE, failure.code, this.engine.nowUs(), {
+        waitMs: Number.POSITIVE_INFINITY,
+        reason: failure.message,
+      });
+      throw failure;
+    }
+  }
+
+  /** The store has not said yet whether those who wait have to. */
+  override isUndecided(need: Need): boolean {
+    return (
+      this.link.failure === undefined &&
+      this.#lines.get(need.name)?.stop === undefined &&
+      !this.#isFullHere(need, this.engine.nowUs())
+    );
+  }
+
+  /** Some who waited in a lane do not any more. */
+  override left({ name }: Need, waiting: number): void {
+    const line = this.#lines.get(name);
+    if (line === undefined) return;
+    this.#giveBack(line.ready.splice(waiting));
+    if (waiting > 0 || line.isAsking) return;
+    if (line.stop !== undefined) {
+      const { need } = line;
+      void this.track(this.places.leaveLine(this.names(need), this.#rules(need), line.asker));
+    }
+    line.stop = undefined;
+    line.askUs = Number.NEGATIVE_INFINITY;
+  }
+
+  override releasePermit(
+    permit: HeldPermit,
+    outcome: Outcome | undefined,
+    options: ReleaseOptions | undefined,
+  ): void | Promise<void> {
+    if (permit.isReleased) return Promise.resolve();
+    const start = this.#starts.get(permit);
+    const answer = this.engine.options.readOutcome(outcome);
+    const isNews = !this.isKnown(permit, answer);
+    void super.releasePermit(permit, outcome, options);
+    if (start === undefined) {
+      this.outage.ended(permit);
+      return Promise.resolve();
+    }
+    this.places.remove(start);
+    this.#wakeFull(start);
+    const scopes = permit.parts.map(({ scopeName }) => scopeName);
+    const spent = options?.cost === undefined ? start.costs : readCost(scopes, options.cost, 0);
+    return this.#settle(
+      start,
+      isNews ? answer : { ...answer, kind: "neutral", budget: undefined },
+      spent,
+      permit,
+      true,
+    );
+  }
+
+  /** A place of this process is free: one lane that waits for that may ask. */
+  #wakeFull({ slots }: SharedStart): void {
+    for (const line of this.#full) {
+      if (!line.need.slots.some((slot) => slots.includes(slot))) continue;
+      this.#full.delete(line);
+      if (!this.engine.queue.lanes.has(line.need.name)) continue;
+      this.#again(line, Number.NEGATIVE_INFINITY);
+      return;
+    }
+  }
+
+  override reportAnswer(permit: HeldPermit, outcome: Outcome): void | Promise<void> {
+    if (permit.isReleased) return Promise.resolve();
+    const answer = this.engine.options.readOutcome(outcome);
+    const isNews = !this.isKnown(permit, answer);
+    void super.reportAnswer(permit, outcome);
+    const start = this.#starts.get(permit);
+    if (start === undefined || !isNews) return Promise.resolve();
+    return this.#settle(start, answer, start.costs, permit, false);
+  }
+
+  /** The instant of a start on the store's clock; of one that the store did not grant as well as this process knows it. */
+  sharedStart(permit: HeldPermit): { readonly startedUs: number; readonly token: number | undefined } {
+    const { startedUs, token } = this.#starts.get(permit) ?? {
+      startedUs: permit.startedUs + this.link.offsetUs,
+      token: undefined,
+    };
+    return { startedUs, token };
+  }
+
+  /** The store says how long a hold is; while it is away, this process does. */
+  override tellCooldown(...told: Parameters<LocalArbiter["tellCooldown"]>): void {
+    if (this.link.failure !== undefined) super.tellCooldown(...told);
+  }
+
+  /** Tells the store of the end of a start, or of its answer, where either changes anything there. */
+  async #settle(start: SharedStart, answer: Answer, spent: Costs, permit: HeldPermit, isOver: boolean): Promise<void> {
+    const isUnused = answer.kind === "unused";
+    const unused = start.costs.map((cost, index) => less(cost, isUnused ? NOTHING : costAt(spent, index)));
+    const changes = unused.some(({ rate, window, quota }) => rate !== 0 || window !== 0 || quota !== 0);
+    const isBad = isBadAnswer(answer.kind);
+    const isHeard = isBad || answer.budget !== undefined || start.keys.some((key) => this.#held.has(key));
+    if (!(isOver && start.isFollowed) && !changes && !isHeard) return;
+    const meant =
+      answer.scope === undefined ? 0 : permit.parts.findIndex(({ scopeName }) => scopeName === answer.scope);
+    const keys = start.keys.map((_, index) => ({
+      rule: start.rules[index],
+      cost: start.costs[index],
+      ...start.parts[index],
+      unused: unused[index],
+      isMeant: index === meant,
+    }));
+    const { startedUs, grantedUs, place } = start;
+    const random = isBad ? this.engine.random() : 0;
+    const told = { startedUs, grantedUs, place, isOver, keys, answer, random };
+    // What was said of it before comes first.
+    const send = () => this.link.send(start.keys, { kind: "settle", asker: this.#newAsker(), ...told });
+    const before = this.#reports.get(permit);
+    const work = before === undefined ? send() : before.then(send, send);
+    if (!isOver) this.#reports.set(permit, work);
+    if (isBad) this.#block(start.keys[meant] ?? start.keys[0], work);
+    const unheard = (): void => {
+      // What the store could not be told now it is told when it is back.
+      if (isBad) this.outage.noteHeld(permit, answer.scope ?? "host");
+    };
+    await this.track(work.then(({ reply }) => this.#heard(start.keys, permit.key, reply), unheard));
+  }
+
+  /** What was granted at a key before a bad answer goes back, and nothing is asked there until the store has heard of it. */
+  #block(key: string, work: Promise<unknown>): void {
+    const lines = Array.from(this.#lines.values()).filter(({ need }) => this.names(need).includes(key));
+    for (const line of lines) {
+      line.blocked += 1;
+      this.#giveBack(line.ready.splice(0));
+    }
+    const unblock = (): void => {
+      for (const line of lines) {
+        line.blocked -= 1;
+        this.#again(line, Number.NEGATIVE_INFINITY);
+      }
+    };
+    work.then(unblock, unblock);
+  }
+
+  /** Holds that an answer has begun, and those whose turn has come. */
+  #heard(keys: readonly string[], key: string, { holds, nowUs, wake }: SettleReply): void {
+    const { events } = this.engine;
+    for (const { index, untilUs, step, because } of holds) {
+      this.#held.add(keys[index]);
+      const atMs = this.engine.nowUs() / 1000;
+      events.emit?.({ type: "cooldown", key, atMs, untilMs: atMs + (untilUs - nowUs) / 1000, step, because });
+    }
+    this.#wake(wake);
+    events.flush();
+  }
+
+  #wake(askers: readonly string[]): void {
+    for (const asker of askers) this.woken(asker);
+  }
+
+  /** Somebody gave back what an asker waits for. */
+  woken(asker: string): void {
+    const line = this.#byAsker.get(asker);
+    if (line === undefined) return;
+    // What it is answered may be from before.
+    line.isWoken = line.isAsking;
+    this.#again(line, Number.NEGATIVE_INFINITY);
+  }
+
+  /** Lets everybody ask anew: the store is back, or away, or something was changed at it. */
+  askAnew(): void {
+    for (const line of this.#lines.values()) {
+      this.#giveBack(line.ready.splice(0));
+      line.stop = undefined;
+      this.#again(line, Number.NEGATIVE_INFINITY);
+    }
+  }
+
+  #again(line: Line, askUs: number): void {
+    line.askUs = askUs;
+    const { queue } = this.engine;
+    for (const slot of line.need.slots) queue.touch(slot);
+    queue.run();
+  }
+
+  /** This process holds all places of a key: its own releases say when to ask. */
+  #isFullHere({ slots }: Need, nowUs: number): boolean {
+    const { keys, slab } = this.engine;
+    return slots.some((slot) => {
+      const rule = keys.ruleOf(slot);
+      return rule.concurrency < Number.POSITIVE_INFINITY && inFlight(slab.key(slot), rule, nowUs) >= rule.concurrency;
+    });
+  }
+
+  #askSoon(line: Line, nowUs: number): void {
+    if (line.isAsking || line.blocked > 0 || line.askUs > nowUs) return;
+    line.isAsking = true;
+    // Those who come in the same turn are asked for together.
+    queueMicrotask(() => {
+      void this.track(this.#ask(line));
+    });
+  }
+
+  async #ask(line: Line): Promise<void> {
+    const { need, costs, asker } = line;
+    const waiting = Math.max(1, this.engine.queue.lanes.get(need.name)?.size ?? 0);
+    const { isBatch } = this.fleet;
+    const { roundTripUs } = this.link;
+    // All processes are to know of a 429 within a round trip and 100 ms.
+    const isContended = this.link.parts.store.isContended === true;
+    const beyondUs = isContended ? HORIZON_BEYOND_TRIP_US : Math.min(roundTripUs + 2 * LEAD_US, HORIZON_BEYOND_TRIP_US);
+    const farUs = roundTripUs + beyondUs;
+    const horizonUs = isBatch ? batchUs(this.#rules(need)) : Math.max(HORIZON_LEAST_US, farUs);
+    const grainUs = isBatch ? Math.min(BATCH_GRAIN_US, Math.ceil(horizonUs / 10)) : 1;
+    const count = Math.max(1, Math.min(waiting - line.ready.length, isBatch ? BATCH_MOST : TOGETHER_MOST));
+    const keys = this.asked(need, costs);
+    try {
+      const isTold = this.#unlisten !== undefined && this.link.parts.store.listen !== undefined;
+      const inTurn = isContended && roundTripUs > NEAR_TRIP_US ? startsIn(horizonUs, this.#rules(need)) : undefined;
+      const take = { kind: "take", asker, keys, count, horizonUs, inTurn, grainUs, doesWait: true, isTold } as const;
+      const heard = await this.link.send(this.names(need), take);
+      line.isAsking = false;
+      this.#answered(line, this.#readyOf(need, costs, asker, keys, heard), heard, horizonUs);
+    } catch (error) {
+      line.isAsking = false;
+      this.#failed(line, error);
+    }
+  }
+
+  #answered(line: Line, ready: readonly Ready[], { reply, heardUs }: Heard<TakeReply>, horizonUs: number): void {
+    const { queue } = this.engine;
+    const { nowUs, stop } = reply;
+    line.ready.push(...ready);
+    const here = (us: number): number => heardUs + (us - nowUs);
+    const { roundTripUs } = this.link;
+    if (stop?.awaitedUntilUs !== undefined) this.#listen();
+    // A turn within the horizon is not known from a limit, or it would have been granted: it says when to look whether somebody has given back.
+    const isLook = stop !== undefined && (stop.awaitedUntilUs !== undefined || stop.turnUs <= nowUs + horizonUs);
+    const leadUs = isLook ? roundTripUs / 2 : Math.min(roundTripUs + LEAD_US, horizonUs);
+    line.stop = stop && {
+      ...stop,
+      atUs: here(stop.atUs),
+      turnUs: here(stop.turnUs),
+      awaitedUntilUs: stop.awaitedUntilUs && here(stop.awaitedUntilUs),
+    };
+    const askUs = stop === undefined ? Number.NEGATIVE_INFINITY : here(stop.turnUs) - leadUs;
+    line.askUs = isLook ? Math.max(askUs, heardUs + LOOK_LEAST_US) : askUs;
+    if (line.isWoken) line.askUs = Number.NEGATIVE_INFINITY;
+    line.isWoken = false;
+    const waiting = queue.lanes.get(line.need.name)?.size ?? 0;
+    this.left(line.need, waiting);
+    if (waiting === 0) return;
+    this.#rememberHold(line, heardUs);
+    this.#again(line, line.askUs);
+    if (line.stop !== undefined) this.#tellWaiters(line, heardUs);
+    for (const slot of line.need.slots) queue.judgeDeadlines(slot);
+  }
+
+  /** A cooldown or a pause that the store told of holds also while it is away. */
+  #rememberHold({ need, stop }: Line, nowUs: number): void {
+    if (stop?.limit !== "cooldown" && stop?.limit !== "pause") return;
+    const { atUs: untilUs, because = "" } = stop;
+    const holds = needHolds(this.engine.slab.key(need.slots[stop.index]));
+    if (stop.limit === "pause") holds.pausedUntilUs = untilUs;
+    else if (untilUs > (holds.incident?.untilUs ?? nowUs)) {
+      const steps = { throttleStep: 0, errorStep: 0, throttleRaised: true, errorRaised: true };
+      holds.incident = { ...steps, untilUs, beganUs: nowUs, probe: "due", probeAtUs: 0, because };
+    }
+  }
+
+  /** From when on somebody waits for an answer, the store tells whose turn it is, if it can. */
+  #listen(): void {
+    this.#unlisten ??= this.link.parts.store.listen?.(this.fleet.process, (asker) => this.woken(asker)) ?? ignore;
+  }
+
+  /** Those who came since the last reply hear why they wait; those for whom there is no room are refused. */
+  #tellWaiters(line: Line, nowUs: number): void {
+    const { queue } = this.engine;
+    queue.decided(line.need, line.toldUs, line.ready.length);
+    line.toldUs = nowUs;
+  }
+
+  #failed(line: Line, error: unknown): void {
+    const { queue } = this.engine;
+    const lane = queue.lanes.get(line.need.name);
+    const rules = this.#rules(line.need);
+    if (rules.some(isFollowed)) this.places.doubt(this.names(line.need), rules);
+    if (this.link.failure === undefined && error instanceof StoreError && error.isLasting) {
+      if (lane !== undefined) queue.refuseAll([lane], error);
+      return;
+    }
+    if (lane !== undefined) this.#again(line, this.engine.nowUs() + RETRY_US);
+  }
+
+  #readyOf(need: Need, costs: Costs, asker: string, keys: readonly AskedKey[], heard: Heard<TakeReply>): Ready[] {
+    const { reply, number, heardUs, freshUs } = heard;
+    const names = this.names(need);
+    const rules = keys.map(({ rule }) => rule);
+    // Many at once may make up too many when they come late. Over a slow way all of them would come late.
+    const isSharp = this.fleet.isBatch && this.link.roundTripUs <= batchUs(rules);
+    const slackUs = isSharp ? batchUs(rules) : LATE_US;
+    const each = names.map((_, index) => costAt(costs, index));
+    this.outage.sawMembers(reply.members);
+    for (const name of names) {
+      if (reply.isHeld) this.#held.add(name);
+      else this.#held.delete(name);
+    }
+    const ready: Ready[] = [];
+    let which = 0;
+    for (const grant of reply.grants) {
+      for (let nth = 0; nth < grant.count; nth++, which++) {
+        const aheadUs = grant.startedUs - reply.nowUs;
+        const start: SharedStart = {
+          keys: names,
+          slots: need.slots,
+          rules,
+          costs: each,
+          startedUs: grant.startedUs,
+          grantedUs: reply.nowUs,
+          token: grant.token + nth,
+          place: placeName(asker, number, which),
+          parts: partsOf(grant, nth, each),
+          isFollowed: reply.isFollowed || rules.some(isFollowed),
+        };
+        const atUs = heardUs + aheadUs;
+        const lateUs = freshUs + aheadUs + slackUs;
+        ready.push({ atUs, lateUs, start });
+      }
+    }
+    return ready;
+  }
+
+  #giveBack(some: readonly Ready[]): void {
+    for (const { start } of some) {
+      const keys = start.keys.map((_, index) => ({
+        rule: start.rules[index],
+        cost: start.costs[index],
+        ...start.parts[index],
+        unused: start.costs[index],
+        isMeant: false,
+      }));
+      const { startedUs, grantedUs, place } = start;
+      const told = { startedUs, grantedUs, place, isOver: true, keys, answer: answerOf("unused"), random: 0 };
+      const sent = this.link.send(start.keys, { kind: "settle", asker: this.#newAsker(), ...told });
+      void this.track(sent.then(({ reply }) => this.#wake(reply.wake), ignore));
+    }
+  }
+
+  /** Gives back what is not to be used. */
+  #drop(line: Line, isMeant: (ready: Ready) => boolean): void {
+    if (!line.ready.some(isMeant)) return;
+    const dropped = line.ready.filter(isMeant);
+    line.ready.splice(0, line.ready.length, ...line.ready.filter((ready) => !isMeant(ready)));
+    this.#giveBack(dropped);
+  }
+
+  #tell(line: Line, nowUs: number, tell: TellAt): Readonly<Stop> | undefined {
+    const { stop } = line;
+    // What stops the next one does not stop those who may start.
+    if (line.ready.length > 0 || stop === undefined || (stop.awaitedUntilUs ?? stop.atUs) <= nowUs) return undefined;
+    const { index, limit, atUs, awaitedUntilUs, words, because } = stop;
+    tell(index, limit, atUs, words, awaitedUntilUs, because);
+    return Object.assign(this.#stop, { index, limit, atUs, slackUs: 0 });
+  }
+
+  /** Until when robots.txt holds a request in this process. */
+  #slowUntilUs({ slots }: Need, nowUs: number): number {
+    const robots = this.engine.slab.key(slots[0]).rest?.holds?.robots;
+    return robots === undefined || robots.untilUs <= nowUs ? Number.NEGATIVE_INFINITY : robots.holdUntilUs;
+  }
+
+  /** What is asked for at each key: its rule, and a gap that this process keeps beyond it. */
+  asked(need: Need, costs: Costs): AskedKey[] {
+    const { keys, slab } = this.engine;
+    const nowUs = this.engine.nowUs();
+    return need.slots.map((slot, index) => {
+      const rule = keys.ruleOf(slot);
+      const { robots, adaptive } = slab.key(slot).rest?.holds ?? {};
+      const slowdowns = [robots, rule.adaptive === undefined ? undefined : adaptive];
+      const slowUs = Math.max(0, ...slowdowns.map((one) => (one !== undefined && one.untilUs > nowUs ? one.gapUs : 0)));
+      return { rule, cost: costAt(costs, index), slowUs };
+    });
+  }
+
+  /** Whether nothing limits a request, so that the store is not asked. */
+  isFree({ host, slots }: Need): boolean {
+    return host.exempt || slots.every((slot) => !this.engine.keys.ruleOf(slot).enabled);
+  }
+
+  /** Tells the store what happened, or was decided, without asking. */
+  async recordAt(need: Need, told: Recorded): Promise<void> {
+    const names = this.names(need);
+    const whole = { agesUs: [], counts: [], meant: 0, ...told };
+    const random = told.answer === undefined ? 0 : this.engine.random();
+    const asker = this.#newAsker();
+    const work = this.link.send(names, { kind: "record", asker, keys: this.asked(need, ONE), random, ...whole });
+    const { reply } = await this.track(work);
+    this.#heard(names, need.key, reply);
+    for (const line of this.#lines.values()) {
+      if (!this.names(line.need).some((name) => names.includes(name))) continue;
+      if (told.pauseUs !== 0) this.#giveBack(line.ready.splice(0));
+      this.#again(line, Number.NEGATIVE_INFINITY);
+    }
+  }
+
+  /** What slows this process down beyond its rule at one key, the slower first. */
+  slowdownOf(
+    { slots }: Need,
+    index: number,
+  ): { limit: "robots" | "adaptive"; words: string; because: string } | undefined {
+    const { robots, adaptive } = this.engine.slab.key(slots[index]).rest?.holds ?? {};
+    const isAdaptive = adaptive !== undefined && adaptive.gapUs > (robots?.gapUs ?? 0);
+    const slowdown = isAdaptive ? adaptive : robots;
+    if (slowdown === undefined) return undefined;
+    const words = `${isAdaptive ? "slower for now," : "robots.txt says"} ${slowdown.because}`;
+    return { limit: isAdaptive ? "adaptive" : "robots", words, because: slowdown.because };
+  }
+
+  override partOf(policy: CompiledPolicy): CompiledPolicy {
+    return this.outage.partOf(policy);
+  }
+
+  /** Gives back what was granted and not used, tells the store what it has to know, and leaves the fleet. */
+  async close(): Promise<void> {
+    for (const line of this.#lines.values()) this.#giveBack(line.ready.splice(0));
+    while (this.pending.size > 0) await Promise.allSettled(this.pending);
+    this.#unlisten?.();
+    this.places.stopIfFree();
+    const { keys } = this.engine;
+    if (this.link.failure === undefined) {
+      const rows = Array.from(
+        keys.rows,
+        ([row, slot]) => [storeName(this.fleet.name, row), keys.ruleOf(slot)] as const,
+      );
+      // Tasks that still run keep their places, which are named until they are over.
+      const left = rows.filter(([key]) => !this.places.has(key)).slice(-LEFT_MOST);
+      await Promise.allSettled(left.map(([key, rule]) => this.places.leave(key, rule)));
+    }
+    this.link.close();
+  }
+
+  #rules({ slots }: Need): Rule[] {
+    return slots.map((slot) => this.engine.keys.ruleOf(slot));
+  }
+
+  /** The names of its keys in the store. */
+  names({ rowNames }: Need): string[] {
+    return rowNames.map((rowName) => storeName(this.fleet.name, rowName));
+  }
+
+  #lineOf(need: Need): Line {
+    const known = this.#lines.get(need.name);
+    if (known !== undefined) return known;
+    for (const line of this.#lines.values()) {
+      if (this.#lines.size < LINES_MOST) break;
+      if (!line.isAsking && !this.engine.queue.lanes.has(line.need.name)) this.#forget(line);
+    }
+    const line: Line = {
+      need,
+      costs: { ...NOTHING },
+      asker: this.#newAsker(),
+      ready: [],
+      isAsking: false,
+      blocked: 0,
+      askUs: Number.NEGATIVE_INFINITY,
+      stop: undefined,
+      toldUs: Number.NEGATIVE_INFINITY,
+      isWoken: false,
+    };
+    this.#lines.set(need.name, line);
+    this.#byAsker.set(line.asker, line);
+    return line;
+  }
+
+  #forget(line: Line): void {
+    if (this.#lines.get(line.need.name) === line) this.#lines.delete(line.need.name);
+    this.#byAsker.delete(line.asker);
+  }
+
+  #newAsker(): string {
+    return `${this.fleet.process}.${(++this.#lineCount).toString(36)}`;
+  }
+
+  /** Remembers work until it is done. */
+  track<Value>(work: Promise<Value>): Promise<Value> {
+    this.pending.add(work);
+    const forget = (): void => {
+      this.pending.delete(work);
+    };
+    work.then(forget, forget);
+    return work;
+  }
+}
+
+/** What a question came to, unless its caller gives up: then a start that it is granted goes back. */
+function unlessAborted<Value extends HeldPermit | Told>(asked: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      const { reason } = signal as { readonly reason: unknown };
+      reject(reason);
+      asked.then((taken) => ("release" in taken ? taken.release("unused") : undefined), ignore);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    asked.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+/** The name of a row in a store. */
+export function storeName(limiter: string, rowName: string): string {
+  const [host, kind, first, second] = rowName.split("\n");
+  const name =
+    host !== "" ? `host ${host}` : kind === "global" ? "global" : `${kind} ${[first, second].join(" ").trim()}`;
+  return limiter === "" ? name : `${limiter}/${name}`;
+}
+
+/** So long that what is used late stays a small part of what the shortest window allows. */
+function batchUs(rules: readonly Rule[]): number {
+  return Math.min(BATCH_US, ...rules.flatMap(({ windows }) => windows.map(({ perUs }) => Math.ceil(perUs / 100))));
+}
+
+/** How many starts these rules allow in so long, in the long run. */
+function startsIn(us: number, rules: readonly Rule[]): number {
+  const paces = rules.flatMap(({ gapUs, rateCount, ratePerUs, windows }) => [
+    gapUs,
+    rateCount === 0 ? 0 : ratePerUs / rateCount,
+    ...windows.map(({ count, perUs }) => perUs / count),
+  ]);
+  const paceUs = Math.max(...paces);
+  return paceUs === 0 ? TOGETHER_MOST : Math.max(1, Math.min(TOGETHER_MOST, Math.floor(us / paceUs)));
+}
+
+function partsOf(grant: Grant, nth: number, costs: readonly Cost[]): SharedStart["parts"] {
+  return grant.parts.map(({ previousUs, unitsBefore, period }, index) => ({
+    previousUs: nth === 0 ? previousUs : grant.startedUs,
+    unitsAfter: (unitsBefore + (nth + 1) * costs[index].rate) >>> 0,
+    period,
+  }));
+}
+
+function isSame(a: Costs, b: Costs): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+function less(cost: Cost, spent: Cost): Cost {
+  return { rate: cost.rate - spent.rate, window: cost.window - spent.window, quota: cost.quota - spent.quota };
+}
+
+const ignore = (): void => undefined;

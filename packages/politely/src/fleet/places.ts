@@ -1,0 +1,139 @@
+import type { Rule } from "../core/rule.js";
+import { PLACE_LEAST_US, type RenewedPlace } from "../stores/operations.js";
+import type { Clock } from "../types.js";
+import type { SharedStart } from "./fleetArbiter.js";
+import type { Link, Send } from "./link.js";
+
+/** What this process has at one key. */
+interface Held {
+  readonly rule: Rule;
+  readonly slots: Set<number>;
+  readonly places: Map<string, RenewedPlace>;
+}
+
+/** What a process has to do for its places now and then. */
+export interface PlacesOwner {
+  /** Somebody's turn has come, since a place is free. */
+  woken(asker: string): void;
+  /** Time has passed for the places at this row. */
+  lapse(slot: number): void;
+}
+
+/**
+ * The places that this process holds in the store. It names them three times in their lifetime, so that a killed process loses them and a living one does not.
+ *
+ * A store that has forgotten one takes it again, and frees those of this process that are not named. The timer does not keep the process alive.
+ */
+export class Places {
+  readonly #held = new Map<string, Held>();
+  #timer: unknown = undefined;
+  owner: PlacesOwner | undefined = undefined;
+
+  constructor(
+    readonly clock: Clock,
+    readonly link: Link,
+    readonly process: string,
+  ) {}
+
+  add({ keys, rules, slots, costs, place, startedUs }: SharedStart): void {
+    keys.forEach((key, index) => {
+      const rule = rules[index];
+      const held = this.#at(key, rule);
+      held.slots.add(slots[index]);
+      const units = costs[index].window;
+      const pendingUnits = rule.fromAnswer ? units : 0;
+      const ttlUs = Math.max(PLACE_LEAST_US, rule.permitTtlUs);
+      held.places.set(place, { id: place, startedUs, units, pendingUnits, maxHoldUs: rule.maxHoldUs, ttlUs });
+    });
+    this.#arm();
+  }
+
+  remove({ keys, place }: SharedStart): void {
+    for (const key of keys) {
+      const held = this.#held.get(key);
+      held?.places.delete(place);
+      if (held?.places.size === 0) this.#held.delete(key);
+    }
+    this.stopIfFree();
+  }
+
+  /** A place may have been taken at these keys of which no reply told: with the next renewal of all it is free. */
+  doubt(keys: readonly string[], rules: readonly Rule[]): void {
+    for (const [index, key] of keys.entries()) this.#at(key, rules[index]);
+  }
+
+  has(key: string): boolean {
+    return this.#held.has(key);
+  }
+
+  #at(key: string, rule: Rule): Held {
+    const known = this.#held.get(key);
+    if (known !== undefined) return known;
+    const held: Held = { rule, slots: new Set(), places: new Map() };
+    this.#held.set(key, held);
+    return held;
+  }
+
+  /** Says at every key which places this process has there. Rejects when some could not be told, after all were tried. */
+  async renewAll(send: Send = this.link.send): Promise<void> {
+    const told = await Promise.allSettled(Array.from(this.#held, ([key, held]) => this.#renew(send, key, held)));
+    const failed = told.find((one) => one.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  async #renew(send: Send, key: string, held: Held): Promise<void> {
+    const { process } = this;
+    const { places, rule } = held;
+    const { completeBefore } = this.link;
+    const nowUs = this.link.offsetUs + this.clock.now() * 1000;
+    for (const [id, { startedUs, maxHoldUs }] of places) if (startedUs + maxHoldUs <= nowUs) places.delete(id);
+    const told = { kind: "renew", process, rules: [rule], places: [[...places.values()]], completeBefore } as const;
+    const { reply } = await send([key], { ...told, gone: [], isLeaving: false });
+    if (places.size === 0 && this.#held.get(key) === held) this.#held.delete(key);
+    for (const asker of reply.wake) this.owner?.woken(asker);
+  }
+
+  /** An asker stands in no line any more. */
+  async leaveLine(keys: readonly string[], rules: readonly Rule[], asker: string): Promise<void> {
+    const { process } = this;
+    const places = keys.map(() => []);
+    // Nothing is said of places: the number is smaller than any.
+    const told = { kind: "renew", process, rules, places, completeBefore: 0, gone: [asker], isLeaving: false } as const;
+    try {
+      const { reply } = await this.link.send(keys, told);
+      for (const woken of reply.wake) this.owner?.woken(woken);
+    } catch {
+      // Who does not come to its turn is out of the line a second later.
+    }
+  }
+
+  /** The process ends, and has nothing at this key. */
+  async leave(key: string, rule: Rule): Promise<void> {
+    const { process } = this;
+    const told = { kind: "renew", process, rules: [rule], places: [[]], gone: [], isLeaving: true } as const;
+    await this.link.send([key], { ...told, completeBefore: Number.MAX_SAFE_INTEGER }).catch(() => undefined);
+  }
+
+  /** Ends the renewals, unless there is a place to be named. */
+  stopIfFree(): void {
+    if (this.#timer === undefined || Array.from(this.#held.values()).some(({ places }) => places.size > 0)) return;
+    this.clock.clearTimer(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #arm(): void {
+    if (this.#timer !== undefined) return;
+    let leastUs = Number.POSITIVE_INFINITY;
+    for (const { places } of this.#held.values())
+      for (const { ttlUs, maxHoldUs } of places.values()) leastUs = Math.min(leastUs, ttlUs / 3, maxHoldUs);
+    if (leastUs === Number.POSITIVE_INFINITY) return;
+    this.#timer = this.clock.setTimer(this.clock.now() + leastUs / 1000, () => {
+      this.#timer = undefined;
+      for (const { slots } of this.#held.values()) for (const slot of slots) this.owner?.lapse(slot);
+      this.#arm();
+      // While the store is away it hears of them when it is back.
+      void this.renewAll().catch(() => undefined);
+    });
+    this.clock.unref?.(this.#timer);
+  }
+}
