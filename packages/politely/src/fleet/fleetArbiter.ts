@@ -1,5 +1,5 @@
 import { type Answer, answerOf, isBadAnswer } from "../core/answer.js";
-import { type Ahead, type Cost, NOTHING, ONE } from "../core/key.js";
+import { type Ahead, NOTHING, ONE } from "../core/key.js";
 import { holdsReadyAt, needHolds } from "../core/limits/holds.js";
 import { inFlight, isFollowed } from "../core/limits/places.js";
 import type { Rule } from "../core/rule.js";
@@ -11,13 +11,13 @@ import { until } from "../engine/outlook.js";
 import type { HeldPermit } from "../engine/permit.js";
 import { DeadlineError, StoreError } from "../errors.js";
 import type { CompiledPolicy } from "../policy/types.js";
-import type { AskedKey, Grant, SettleReply, TakeReply, TakeStop, Told } from "../stores/operations.js";
-import { placeName } from "../stores/operations.js";
+import type { AskedKey, SettleReply, TakeReply, TakeStop, Told } from "../stores/operations.js";
 import type { Outcome, ReleaseOptions } from "../types.js";
 import type { Heard, Link } from "./link.js";
 import type { Outage } from "./outage.js";
 import type { Places } from "./places.js";
 import type { Recorded } from "./sharedLimiter.js";
+import { type SharedStart, settleKeys, sharedStarts, storeName } from "./sharedStart.js";
 
 // The fleet's side of an arbiter. The queue asks it as it asks the one of a process, and gets an answer at once: a start that the
 // store has granted, or an instant to look again. Questions to the store are sent meanwhile, one at a time for each lane.
@@ -42,8 +42,11 @@ const BATCH_MOST = 10_000;
 /** Where a question failed, though the store is not away, it is asked again after this. */
 const RETRY_US = 1_000_000;
 
-/** Lanes that are remembered when nobody waits in them. */
+/** Lanes that are remembered when nobody waits in them, and how many are looked at for each new one beyond. */
 const LINES_MOST = 10_000;
+const FORGOTTEN_AT_ONCE = 4;
+/** Keys at which an incident is remembered. Of one that is forgotten a success is told with the next question. */
+const HELD_MOST = 100_000;
 /** Keys whose fleet is told that this process ends. */
 const LEFT_MOST = 256;
 
@@ -57,23 +60,7 @@ export interface FleetOptions {
   readonly outage: "share" | "closed" | "open";
 }
 
-/** A start that the store has granted. */
-export interface SharedStart {
-  readonly keys: readonly string[];
-  /** The rows of these keys in this process. */
-  readonly slots: readonly number[];
-  readonly rules: readonly Rule[];
-  readonly costs: readonly Cost[];
-  readonly startedUs: number;
-  readonly grantedUs: number;
-  readonly token: number;
-  readonly place: string;
-  readonly parts: readonly { readonly previousUs: number; readonly unitsAfter: number; readonly period: number }[];
-  /** The store knows that it is in flight. */
-  readonly isFollowed: boolean;
-}
-
-/** One that is not used yet: from when on it may be, and until when, by this process's clock. */
+/** A start that is not used yet: from when on it may be, and until when, by this process's clock. */
 interface Ready {
   readonly atUs: number;
   readonly lateUs: number;
@@ -221,7 +208,7 @@ export class FleetArbiter extends LocalArbiter {
     const asker = this.#newAsker();
     const once = { count: 1, horizonUs: 0, grainUs: 1, doesWait: false, isTold: false };
     const heard = await this.link.send(this.names(need), { kind: "take", asker, keys, ...once });
-    const [ready] = this.#readyOf(need, costs, asker, keys, heard);
+    const [ready] = this.#readyOf(need, asker, keys, heard);
     if (ready === undefined) return { ...(heard.reply.stop as TakeStop) };
     const atUs = this.engine.nowUs();
     // Its rows may have gone meanwhile.
@@ -348,21 +335,13 @@ export class FleetArbiter extends LocalArbiter {
 
   /** Tells the store of the end of a start, or of its answer, where either changes anything there. */
   async #settle(start: SharedStart, answer: Answer, spent: Costs, permit: HeldPermit, isOver: boolean): Promise<void> {
-    const isUnused = answer.kind === "unused";
-    const unused = start.costs.map((cost, index) => less(cost, isUnused ? NOTHING : costAt(spent, index)));
-    const changes = unused.some(({ rate, window, quota }) => rate !== 0 || window !== 0 || quota !== 0);
     const isBad = isBadAnswer(answer.kind);
     const isHeard = isBad || answer.budget !== undefined || start.keys.some((key) => this.#held.has(key));
-    if (!(isOver && start.isFollowed) && !changes && !isHeard) return;
     const meant =
       answer.scope === undefined ? 0 : permit.parts.findIndex(({ scopeName }) => scopeName === answer.scope);
-    const keys = start.keys.map((_, index) => ({
-      rule: start.rules[index],
-      cost: start.costs[index],
-      ...start.parts[index],
-      unused: unused[index],
-      isMeant: index === meant,
-    }));
+    const keys = settleKeys(start, answer.kind === "unused" ? undefined : spent, meant);
+    const changes = keys.some(({ unused: { rate, window, quota } }) => rate !== 0 || window !== 0 || quota !== 0);
+    if (!(isOver && start.isFollowed) && !changes && !isHeard) return;
     const { startedUs, grantedUs, place } = start;
     const random = isBad ? this.engine.random() : 0;
     const told = { startedUs, grantedUs, place, isOver, keys, answer, random };
@@ -371,7 +350,7 @@ export class FleetArbiter extends LocalArbiter {
     const before = this.#reports.get(permit);
     const work = before === undefined ? send() : before.then(send, send);
     if (!isOver) this.#reports.set(permit, work);
-    if (isBad) this.#block(start.keys[meant] ?? start.keys[0], work);
+    if (isBad) this.#block(start.slots[meant] ?? start.slots[0], work);
     const unheard = (): void => {
       // What the store could not be told now it is told when it is back.
       if (isBad) this.outage.noteHeld(permit, answer.scope ?? "host");
@@ -380,8 +359,8 @@ export class FleetArbiter extends LocalArbiter {
   }
 
   /** What was granted at a key before a bad answer goes back, and nothing is asked there until the store has heard of it. */
-  #block(key: string, work: Promise<unknown>): void {
-    const lines = Array.from(this.#lines.values()).filter(({ need }) => this.names(need).includes(key));
+  #block(slot: number, work: Promise<unknown>): void {
+    const lines = Array.from(this.#lines.values()).filter(({ need }) => need.slots.includes(slot));
     for (const line of lines) {
       line.blocked += 1;
       this.#giveBack(line.ready.splice(0));
@@ -473,7 +452,7 @@ export class FleetArbiter extends LocalArbiter {
       const take = { kind: "take", asker, keys, count, horizonUs, inTurn, grainUs, doesWait: true, isTold } as const;
       const heard = await this.link.send(this.names(need), take);
       line.isAsking = false;
-      this.#answered(line, this.#readyOf(need, costs, asker, keys, heard), heard, horizonUs);
+      this.#answered(line, this.#readyOf(need, asker, keys, heard), heard, horizonUs);
     } catch (error) {
       line.isAsking = false;
       this.#failed(line, error);
@@ -545,53 +524,28 @@ export class FleetArbiter extends LocalArbiter {
     if (lane !== undefined) this.#again(line, this.engine.nowUs() + RETRY_US);
   }
 
-  #readyOf(need: Need, costs: Costs, asker: string, keys: readonly AskedKey[], heard: Heard<TakeReply>): Ready[] {
+  #readyOf(need: Need, asker: string, keys: readonly AskedKey[], heard: Heard<TakeReply>): Ready[] {
     const { reply, number, heardUs, freshUs } = heard;
     const names = this.names(need);
     const rules = keys.map(({ rule }) => rule);
     // Many at once may make up too many when they come late. Over a slow way all of them would come late.
     const isSharp = this.fleet.isBatch && this.link.roundTripUs <= batchUs(rules);
     const slackUs = isSharp ? batchUs(rules) : LATE_US;
-    const each = names.map((_, index) => costAt(costs, index));
     this.outage.sawMembers(reply.members);
     for (const name of names) {
-      if (reply.isHeld) this.#held.add(name);
-      else this.#held.delete(name);
+      if (!reply.isHeld) this.#held.delete(name);
+      else if (this.#held.size < HELD_MOST) this.#held.add(name);
     }
-    const ready: Ready[] = [];
-    let which = 0;
-    for (const grant of reply.grants) {
-      for (let nth = 0; nth < grant.count; nth++, which++) {
-        const aheadUs = grant.startedUs - reply.nowUs;
-        const start: SharedStart = {
-          keys: names,
-          slots: need.slots,
-          rules,
-          costs: each,
-          startedUs: grant.startedUs,
-          grantedUs: reply.nowUs,
-          token: grant.token + nth,
-          place: placeName(asker, number, which),
-          parts: partsOf(grant, nth, each),
-          isFollowed: reply.isFollowed || rules.some(isFollowed),
-        };
-        const atUs = heardUs + aheadUs;
-        const lateUs = freshUs + aheadUs + slackUs;
-        ready.push({ atUs, lateUs, start });
-      }
-    }
-    return ready;
+    const asked = { names, slots: need.slots, asker, number, keys };
+    return sharedStarts(asked, reply).map((start) => {
+      const aheadUs = start.startedUs - reply.nowUs;
+      return { atUs: heardUs + aheadUs, lateUs: freshUs + aheadUs + slackUs, start };
+    });
   }
 
   #giveBack(some: readonly Ready[]): void {
     for (const { start } of some) {
-      const keys = start.keys.map((_, index) => ({
-        rule: start.rules[index],
-        cost: start.costs[index],
-        ...start.parts[index],
-        unused: start.costs[index],
-        isMeant: false,
-      }));
+      const keys = settleKeys(start, undefined, -1);
       const { startedUs, grantedUs, place } = start;
       const told = { startedUs, grantedUs, place, isOver: true, keys, answer: answerOf("unused"), random: 0 };
       const sent = this.link.send(start.keys, { kind: "settle", asker: this.#newAsker(), ...told });
@@ -650,7 +604,7 @@ export class FleetArbiter extends LocalArbiter {
     const { reply } = await this.track(work);
     this.#heard(names, need.key, reply);
     for (const line of this.#lines.values()) {
-      if (!this.names(line.need).some((name) => names.includes(name))) continue;
+      if (!line.need.slots.some((slot) => need.slots.includes(slot))) continue;
       if (told.pauseUs !== 0) this.#giveBack(line.ready.splice(0));
       this.#again(line, Number.NEGATIVE_INFINITY);
     }
@@ -704,10 +658,7 @@ export class FleetArbiter extends LocalArbiter {
   #lineOf(need: Need): Line {
     const known = this.#lines.get(need.name);
     if (known !== undefined) return known;
-    for (const line of this.#lines.values()) {
-      if (this.#lines.size < LINES_MOST) break;
-      if (!line.isAsking && !this.engine.queue.lanes.has(line.need.name)) this.#forget(line);
-    }
+    if (this.#lines.size >= LINES_MOST) this.#forgetOldest();
     const line: Line = {
       need,
       costs: { ...NOTHING },
@@ -725,9 +676,14 @@ export class FleetArbiter extends LocalArbiter {
     return line;
   }
 
-  #forget(line: Line): void {
-    if (this.#lines.get(line.need.name) === line) this.#lines.delete(line.need.name);
-    this.#byAsker.delete(line.asker);
+  /** Lets go of the lines that were made first, a few for each new one; those that are in use go to the end. */
+  #forgetOldest(): void {
+    for (let looked = 0; looked < FORGOTTEN_AT_ONCE; looked++) {
+      const [[name, line]] = this.#lines;
+      this.#lines.delete(name);
+      if (line.isAsking || this.engine.queue.lanes.has(name)) this.#lines.set(name, line);
+      else this.#byAsker.delete(line.asker);
+    }
   }
 
   #newAsker(): string {
@@ -758,14 +714,6 @@ function unlessAborted<Value extends HeldPermit | Told>(asked: Promise<Value>, s
   });
 }
 
-/** The name of a row in a store. */
-export function storeName(limiter: string, rowName: string): string {
-  const [host, kind, first, second] = rowName.split("\n");
-  const name =
-    host !== "" ? `host ${host}` : kind === "global" ? "global" : `${kind} ${[first, second].join(" ").trim()}`;
-  return limiter === "" ? name : `${limiter}/${name}`;
-}
-
 /** So long that what is used late stays a small part of what the shortest window allows. */
 function batchUs(rules: readonly Rule[]): number {
   return Math.min(BATCH_US, ...rules.flatMap(({ windows }) => windows.map(({ perUs }) => Math.ceil(perUs / 100))));
@@ -782,20 +730,8 @@ function startsIn(us: number, rules: readonly Rule[]): number {
   return paceUs === 0 ? TOGETHER_MOST : Math.max(1, Math.min(TOGETHER_MOST, Math.floor(us / paceUs)));
 }
 
-function partsOf(grant: Grant, nth: number, costs: readonly Cost[]): SharedStart["parts"] {
-  return grant.parts.map(({ previousUs, unitsBefore, period }, index) => ({
-    previousUs: nth === 0 ? previousUs : grant.startedUs,
-    unitsAfter: (unitsBefore + (nth + 1) * costs[index].rate) >>> 0,
-    period,
-  }));
-}
-
 function isSame(a: Costs, b: Costs): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
-}
-
-function less(cost: Cost, spent: Cost): Cost {
-  return { rate: cost.rate - spent.rate, window: cost.window - spent.window, quota: cost.quota - spent.quota };
 }
 
 const ignore = (): void => undefined;

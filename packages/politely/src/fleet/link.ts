@@ -85,7 +85,8 @@ export class Link {
 
   /** Operations with a smaller number are answered, or given up. */
   get completeBefore(): number {
-    return Math.min(this.#number + 1, ...this.#open);
+    const [oldest = this.#number + 1] = this.#open;
+    return oldest;
   }
 
   /** Sends an operation. Rejects with `StoreError`: at once while the store is away and for a lasting error, else when it was tried for long enough. */

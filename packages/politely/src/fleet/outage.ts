@@ -9,9 +9,9 @@ import type { Engine } from "../engine/engine.js";
 import type { HeldPermit } from "../engine/permit.js";
 import type { CompiledPolicy, HostRule } from "../policy/types.js";
 import { placeName } from "../stores/operations.js";
-import { type SharedStart, storeName } from "./fleetArbiter.js";
 import type { Link, Send } from "./link.js";
 import type { Places } from "./places.js";
+import { type SharedStart, storeName } from "./sharedStart.js";
 
 const { OWED, SEEN_US } = ROW;
 /** Processes assumed where the store was never met. */

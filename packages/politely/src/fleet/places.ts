@@ -1,8 +1,8 @@
 import type { Rule } from "../core/rule.js";
 import { PLACE_LEAST_US, type RenewedPlace } from "../stores/operations.js";
 import type { Clock } from "../types.js";
-import type { SharedStart } from "./fleetArbiter.js";
 import type { Link, Send } from "./link.js";
+import type { SharedStart } from "./sharedStart.js";
 
 /** What this process has at one key. */
 interface Held {

@@ -93,11 +93,8 @@ export function cellStore(cells: Cells): Store {
       const keys = isCounted ? [...asked, LEASE_TOKENS] : asked;
       return new Promise<ReplyTo<Op>>((resolve, reject) => {
         const name = JSON.stringify(keys);
-        let queue = queues.get(name);
-        if (queue === undefined) {
-          queue = { waiting: [], batch: [], lanes: 0, pending: new Map() };
-          queues.set(name, queue);
-        }
+        const queue: Queue = queues.get(name) ?? { waiting: [], batch: [], lanes: 0, pending: new Map() };
+        queues.set(name, queue);
         const sequence = "asker" in operation ? operation.number : 0;
         const isAgain = queue.pending.get(senderOf(operation)) === sequence;
         queue.pending.set(senderOf(operation), sequence);

@@ -227,8 +227,9 @@ function see({ members }: StoredKey, process: string, nowUs: number): void {
 /** Sees to it that a key is kept for as long as it owes something to somebody with that rule. */
 function keep(state: StoredKey, rule: Rule, nowUs: number): void {
   const untilUs = owesUntil(state, rule, nowUs);
-  const placeUs = Math.max(nowUs, ...placesOf(state).map((place) => place.startedUs + heldPlaceOf(place).maxHoldUs));
-  state.keepUntilUs = Math.max(state.keepUntilUs, nowUs + MEMBER_US, placeUs, Number.isFinite(untilUs) ? untilUs : 0);
+  state.keepUntilUs = Math.max(state.keepUntilUs, nowUs + MEMBER_US, Number.isFinite(untilUs) ? untilUs : 0);
+  for (const place of placesOf(state))
+    state.keepUntilUs = Math.max(state.keepUntilUs, place.startedUs + heldPlaceOf(place).maxHoldUs);
   if (untilUs === Number.POSITIVE_INFINITY) state.keepUntilUs = Number.MAX_SAFE_INTEGER;
 }
 
