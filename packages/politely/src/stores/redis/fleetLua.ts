@@ -111,18 +111,19 @@ function F.lapse(state, rule)
   local following = call("ZRANGE", name, 0, 0, "WITHSCORES")[2]
   places.lapse = following and following + state.shift or huge
 end
+-- Says since when an asker stood in line that does no longer.
 function F.leave(state, asker)
-  if state.line == 0 or not call("ZSCORE", F.part(state, "w"), asker) then return end
+  local since = state.line > 0 and call("ZSCORE", F.part(state, "w"), asker)
+  if not since then return huge end
   state.line = state.line - 1
   write("ZREM", F.part(state, "w"), asker)
   write("ZREM", F.part(state, "t"), asker)
   if state.costs > 0 then state.costs = state.costs - (write("HDEL", F.part(state, "c"), asker) or 0) end
+  return since + state.shift
 end
 -- Those who did not come at their turn are out of the line.
-function F.dropLate(state, except)
-  for _, asker in ipairs(call("ZRANGEBYSCORE", F.part(state, "t"), "-inf", now - state.shift - 1000000)) do
-    if asker ~= except then F.leave(state, asker) end
-  end
+function F.dropLate(state)
+  for _, asker in ipairs(call("ZRANGEBYSCORE", F.part(state, "t"), "-inf", now - state.shift - 1000000)) do F.leave(state, asker) end
 end
 function F.firstInLine(state, wake)
   if state.line > 0 then F.dropLate(state) end

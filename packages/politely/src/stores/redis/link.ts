@@ -17,20 +17,16 @@ export class RedisLink {
   ) {}
 
   /** Runs a script. Rejects with what the client throws, or with `StoreError` when there is no answer in time. */
-  run(name: Name, keys: string[], args: string[]): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(silenceError(this.timeoutMs)), this.timeoutMs);
-      this.#ask(name, keys, args).then(
-        (reply) => {
-          clearTimeout(timer);
-          resolve(reply);
-        },
-        (error: unknown) => {
-          clearTimeout(timer);
-          reject(error);
-        },
-      );
+  async run(name: Name, keys: string[], args: string[]): Promise<unknown> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const silence = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(silenceError(this.timeoutMs)), this.timeoutMs);
     });
+    try {
+      return await Promise.race([this.#ask(name, keys, args), silence]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #ask(name: Name, keys: string[], args: string[]): Promise<unknown> {
@@ -44,18 +40,12 @@ export class RedisLink {
       }
       // Only one question takes the text along; the others wait for it and try again: a cluster may need it at several nodes.
       const loading = this.#loads.get(script);
-      if (loading === undefined) return this.#load(script, keys, args);
+      if (loading === undefined) {
+        const own = this.runner.load(script, keys, args).finally(() => this.#loads.delete(script));
+        this.#loads.set(script, own);
+        return own;
+      }
       await loading.catch(() => undefined);
-    }
-  }
-
-  async #load(script: Script, keys: string[], args: string[]): Promise<unknown> {
-    const loading = this.runner.load(script, keys, args);
-    this.#loads.set(script, loading);
-    try {
-      return await loading;
-    } finally {
-      this.#loads.delete(script);
     }
   }
 }

@@ -20,9 +20,8 @@ for index, state in ipairs(states) do
     windows[which] = { used, from(F.windowFree(state, rule, window, 1)), from(leaves) }
   end
   views[index] = {
-    from(state.last), state.starts, state.throttled, state.rest.places and state.rest.places.count or 0, state.line,
-    from(holds and holds.incident and holds.incident.till or -huge),
-    owed and max(0, rule.burst - ceil(owed / rule.per)) or 0, windows,
+    from(state.last), from(holds and holds.incident and holds.incident.till or -huge), windows, state.starts, state.throttled,
+    state.rest.places and state.rest.places.count or 0, state.line, owed and max(0, rule.burst - ceil(owed / rule.per)) or 0,
   }
   members = max(members, state.members)
 end

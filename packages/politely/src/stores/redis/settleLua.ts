@@ -9,23 +9,23 @@ local function ladderFor(key, isThrottle, step)
   return steady + ceil(steady * backoff.jitter * op.random)
 end
 local function afterBad(before, key, answer, started)
-  local isThrottle = answer.kind == "rate_limited"
-  if answer.retryAfterUs == 0 and not isThrottle and key.backoff.kind == "none" then return before end
-  local known = before and not F.isForgotten(before) and before
-  local isSame = before and started <= before.began
-  local wasRaised = isSame and (isThrottle and before.throttleRaised or not isThrottle and before.errorRaised)
-  local throttleStep = (known and known.throttleStep or 0) + (isThrottle and not wasRaised and 1 or 0)
-  local errorStep = (known and known.errorStep or 0) + (not isThrottle and not wasRaised and 1 or 0)
-  -- A success may have reset the step in the middle of the incident; a late bad answer holds for the first one all the same.
-  local step = max(1, isThrottle and throttleStep or errorStep)
-  local ladder = ladderFor(key, isThrottle, step)
-  local till = max(before and before.till or -huge, now + (answer.retryAfterUs > 0 and answer.retryAfterUs or ladder))
-  return {
-    till = till, began = isSame and before.began or now, throttleStep = throttleStep, errorStep = errorStep,
-    throttleRaised = isThrottle or (isSame and before.throttleRaised) or false,
-    errorRaised = not isThrottle or (isSame and before.errorRaised) or false,
-    probe = till > now and "due" or "done", probeAt = 0, because = before and before.till == till and before.because or answer.because,
+  local isThrottle, retryAfter = answer.kind == "rate_limited", answer.retryAfterUs
+  if retryAfter == 0 and not isThrottle and key.backoff.kind == "none" then return before end
+  local step, raised = isThrottle and "throttleStep" or "errorStep", isThrottle and "throttleRaised" or "errorRaised"
+  local known = before and not F.isForgotten(before) and before or { throttleStep = 0, errorStep = 0 }
+  local same = before and started <= before.began and before or { began = now }
+  local after = {
+    began = same.began, throttleStep = known.throttleStep, errorStep = known.errorStep, throttleRaised = same.throttleRaised,
+    errorRaised = same.errorRaised, probeAt = 0,
   }
+  if not same[raised] then after[step] = known[step] + 1 end
+  after[raised] = true
+  -- A success may have reset the step in the middle of the incident; a late bad answer holds for the first one all the same.
+  local hold = retryAfter > 0 and retryAfter or ladderFor(key, isThrottle, max(1, after[step]))
+  after.till = max(before and before.till or -huge, now + hold)
+  after.probe = after.till > now and "due" or "done"
+  after.because = before and before.till == after.till and before.because or answer.because
+  return after
 end
 local function headroomAfter(known, budget, started, later)
   local isLate = known and known.till > now and started < known.started
@@ -158,9 +158,9 @@ local function forget(state)
   rest.cut = { at = now, units = state.units }
   if op.reset == "all" then rest.quota, rest.holds = nil, nil end
 end
-local function record(state, rule, cost, count, at)
-  F.count(state, rule, cost, count, at)
-  if rule.fromAnswer then F.countAnswer(state, rule, cost.window * count, now) end
+local function record(state, rule, rate, window, quota, at)
+  F.count(state, rule, { rate = rate, window = window, quota = quota }, 1, at)
+  if rule.fromAnswer then F.countAnswer(state, rule, window, now) end
 end
 return F.reply(function()
   local ages = op.agesUs
@@ -172,14 +172,13 @@ return F.reply(function()
     F.prepare(state, rule, key.slowUs)
     F.see(state, F.processOf(op.asker))
     for which, age in ipairs(ages) do
-      local spent, count = op.units and op.units[which], op.counts[which]
-      record(state, rule, {
-        rate = op.owed and 0 or spent or cost.rate * count, window = spent or cost.window * count, quota = spent or cost.quota * count,
-      }, 1, now - age)
-      state.starts = state.starts + op.counts[which]
+      local count, spent = op.counts[which], op.units and op.units[which]
+      local rate = op.owed and 0 or spent or cost.rate * count
+      record(state, rule, rate, spent or cost.window * count, spent or cost.quota * count, now - age)
+      state.starts = state.starts + count
     end
     local debt = op.owed and op.owed[index] or 0
-    if debt > 0 then record(state, rule, { rate = debt, window = 0, quota = 0 }, 1, latest) end
+    if debt > 0 then record(state, rule, debt, 0, 0, latest) end
     if op.answer then hear(state, index, key, nil, latest, 0) end
     if pause then
       state.rest.holds = state.rest.holds or {}

@@ -3,13 +3,16 @@ import { PLACE_LEAST_US } from "../operations.js";
 /** Grants starts, in Lua: `takeStarts` of `decide.ts`. */
 export const TAKE_LUA = `
 F.open()
-local keys, own, asker = op.keys, {}, op.asker
+local keys, asker = op.keys, op.asker
 -- How many starts fit in one instant. Where requests count and not units, one at a time.
 local function together(at, most, aheads)
-  if most == 1 then return 1 end
+  -- What is never there at once is not granted for one instant, though it would be there by then.
+  local room = most
   for index, state in ipairs(states) do
-    local rule, rest = keys[index].rule, state.rest
-    if rule.gap or state.slow or rest.places or rule.fromAnswer or rule.places or rest.holds then return 1 end
+    local rule, rest, cost = keys[index].rule, state.rest, keys[index].cost
+    if most == 1 or rule.gap or state.slow or rest.places or rule.fromAnswer or rule.places or rest.holds then return 1 end
+    if rule.count then room = min(room, floor(rule.burst / cost.rate)) end
+    for _, window in ipairs(rule.windows) do room = min(room, floor(window.count / cost.window)) end
   end
   local function fits(count)
     for index, state in ipairs(states) do
@@ -17,15 +20,8 @@ local function together(at, most, aheads)
     end
     return true
   end
-  -- What is never there at once is not granted for one instant, though it would be there by then.
-  local room = most
-  for _, key in ipairs(keys) do
-    if key.rule.count then room = min(room, floor(key.rule.burst / key.cost.rate)) end
-    for _, window in ipairs(key.rule.windows) do room = min(room, floor(window.count / key.cost.window)) end
-  end
-  if room <= 1 then return 1 end
-  if fits(room) then return room end
-  local least, over = 1, room + 1
+  if room > 1 and fits(room) then return room end
+  local least, over = 1, room
   while over - least > 1 do
     local middle = floor((least + over) / 2)
     if fits(middle) then least = middle else over = middle end
@@ -97,34 +93,25 @@ local function standInLine(since)
   end
   stop = stop or { index = at - 1, limit = "queue", at = latest }
   local state, key = states[at], keys[at]
-  local line, turns = F.part(state, "w"), F.part(state, "t")
+  local line = F.part(state, "w")
   if isAwaited then
     local rank = since == huge and state.line or state.line > 0 and call("ZCOUNT", line, "-inf", since - state.shift - 1) or 0
     latest = max(known, lookAgainAt(state, key.rule, rank))
   end
   -- Behind somebody whose turn has come and who does not come it is enough to look now and then.
   local turn = min(max(latest, now + (#told == 0 and 10000 or 1)), now + 110000000)
-  for index, other in ipairs(states) do
-    if own[index] and (index ~= at or not op.doesWait) then F.leave(other, asker) end
-  end
-  local size = state.line - (own[at] and op.doesWait and 1 or 0)
-  if op.doesWait and size < 10000 then
-    local stands = since
-    if since == huge then
-      -- No two have come at the same instant.
-      local last = size > 0 and call("ZREVRANGE", line, 0, 0, "WITHSCORES")[2]
-      stands = last and max(now - 1, last + state.shift) + 1 or now
-    end
-    if own[at] ~= stands then call("ZADD", line, stands - state.shift, asker) end
-    call("ZADD", turns, turn - state.shift, asker)
-    state.hasGrown = state.hasGrown or size == 0
-    local costs = F.part(state, "c")
-    local cost = key.cost
+  if op.doesWait and state.line < 10000 then
+    local last, cost = state.line > 0 and since == huge and call("ZREVRANGE", line, 0, 0, "WITHSCORES")[2], key.cost
+    -- No two have come at the same instant.
+    local stands = since < huge and since or last and max(now, last + state.shift + 1) or now
+    state.hasGrown = state.hasGrown or state.line == 0
+    call("ZADD", line, stands - state.shift, asker)
+    call("ZADD", F.part(state, "t"), turn - state.shift, asker)
     if cost.rate ~= 1 or cost.window ~= 1 or cost.quota ~= 1 then
-      local added = call("HSET", costs, asker, cmsgpack.pack(cost.rate, cost.window, cost.quota))
-      state.hasGrown, state.costs = state.hasGrown or state.costs == 0, state.costs + added
-    elseif state.costs > 0 then state.costs = state.costs - call("HDEL", costs, asker) end
-    state.line = size + 1
+      state.hasGrown = state.hasGrown or state.costs == 0
+      state.costs = state.costs + call("HSET", F.part(state, "c"), asker, cmsgpack.pack(cost.rate, cost.window, cost.quota))
+    end
+    state.line = state.line + 1
   end
   return {
     stop.index, stop.limit, stop.at < huge and stop.at - now, stop.awaited and stop.awaited - now or false,
@@ -134,10 +121,10 @@ end
 return F.reply(function()
   local since, granted, grants, members, flags = huge, 0, {}, 0, 0
   for index, state in ipairs(states) do
-    local score = state.line > 0 and call("ZSCORE", F.part(state, "w"), asker)
-    own[index] = score and score + state.shift or nil
-    since = min(since, own[index] or huge)
-    if state.line > 0 then F.dropLate(state, asker) end
+    if state.line > 0 then
+      since = min(since, F.leave(state, asker))
+      F.dropLate(state)
+    end
     F.prepare(state, keys[index].rule, keys[index].slowUs)
     F.see(state, F.processOf(asker))
   end
@@ -153,10 +140,7 @@ return F.reply(function()
     grants[#grants + 1] = grant(granted, count, at)
     granted = granted + count
     -- It had its turn.
-    for index, state in ipairs(states) do
-      if own[index] then F.leave(state, asker) end
-    end
-    since, own = huge, {}
+    since = huge
   end
   for index, state in ipairs(states) do
     F.keep(state, keys[index].rule)

@@ -77,18 +77,18 @@ export function readReply(operation: Operation, reply: unknown): ReplyTo<Operati
       return { nowUs, isHeld: isHeld === 1, token, remainingUs, label: textOf(others[3]) };
     }
     const [age, moved, what] = others;
-    const fromUs = nowUs + numberOf(age);
+    const instant = (value: unknown, missing?: number): number => nowUs + numberOf(age) + numberOf(value, missing);
     const rest = listOf(what);
     switch (operation.kind) {
       case "take":
-        return { nowUs, ...readTake(operation, fromUs, numberOf(moved), rest) };
+        return { nowUs, ...readTake(operation, instant, numberOf(moved), rest) };
       case "settle":
       case "record":
-        return { nowUs, ...readSettle(fromUs, rest) };
+        return { nowUs, ...readSettle(instant, rest) };
       case "renew":
         return { nowUs, wake: listOf(rest[0]).map(textOf), members: numberOf(rest[1]) };
       case "look":
-        return readLook(operation, nowUs, rest);
+        return { nowUs, ...readLook(operation, instant, rest) };
     }
   } catch (cause) {
     const text = JSON.stringify(reply) ?? typeof reply;
@@ -99,15 +99,19 @@ export function readReply(operation: Operation, reply: unknown): ReplyTo<Operati
   }
 }
 
+/** The instant at a distance; `missing` is that of one that is not there. */
+type Instant = (distance: unknown, missing?: number) => number;
+type List = readonly unknown[];
+
 function readTake(
   { keys }: TakeOperation,
-  fromUs: number,
+  instant: Instant,
   movedUs: number,
-  [members, flags, some, last]: readonly unknown[],
+  [members, flags, some, last]: List,
 ): Omit<TakeReply, "nowUs"> {
   const grants = listOf(some).map((one) => {
     const [ahead, count, token, ...each] = listOf(one);
-    const startedUs = fromUs + numberOf(ahead);
+    const startedUs = instant(ahead);
     const parts = keys.map((_, index) => ({
       previousUs: startedUs - numberOf(each[3 * index], Number.POSITIVE_INFINITY),
       unitsBefore: numberOf(each[3 * index + 1]),
@@ -116,44 +120,34 @@ function readTake(
     return { startedUs, count: numberOf(count), token: startedUs - movedUs + numberOf(token), parts };
   });
   const isStopped = last !== null && last !== undefined;
-  const stop = isStopped ? { ...toldOf(last, fromUs, keys), turnUs: fromUs + numberOf(listOf(last)[6]) } : undefined;
+  const stop = isStopped ? { ...toldOf(last, instant, keys), turnUs: instant(listOf(last)[6]) } : undefined;
   const [isHeld, isFollowed] = [numberOf(flags) % 2 === 1, numberOf(flags) >= 2];
   return { grants, stop, members: numberOf(members), isHeld, isFollowed };
 }
 
-function readSettle(fromUs: number, [wake, some]: readonly unknown[]): Omit<SettleReply, "nowUs"> {
+function readSettle(instant: Instant, [wake, some]: List): Omit<SettleReply, "nowUs"> {
   const holds = listOf(some).map((hold) => {
-    const [index, aheadUs, step, because] = listOf(hold);
-    return {
-      index: numberOf(index),
-      untilUs: fromUs + numberOf(aheadUs),
-      step: numberOf(step),
-      because: textOf(because),
-    };
+    const [index, until, step, because] = listOf(hold);
+    return { index: numberOf(index), untilUs: instant(until), step: numberOf(step), because: textOf(because) };
   });
   return { holds, wake: listOf(wake).map(textOf) };
 }
 
-function readLook({ keys }: LookOperation, nowUs: number, [members, told, views]: readonly unknown[]): LookReply {
-  const past = (value: unknown): number => nowUs + numberOf(value, Number.NEGATIVE_INFINITY);
+function readLook({ keys }: LookOperation, instant: Instant, [members, told, views]: List): Omit<LookReply, "nowUs"> {
   return {
-    nowUs,
     members: numberOf(members),
-    told: listOf(told).map((one) => toldOf(one, nowUs, keys)),
+    told: listOf(told).map((one) => toldOf(one, instant, keys)),
     keys: listOf(views).map((view) => {
-      const [last, starts, throttled, inFlight, waiting, held, tokens, windows] = listOf(view);
+      const [last, held, windows, ...numbers] = listOf(view);
+      const [starts, throttled, inFlight, waiting, tokens] = numbers.map((value) => numberOf(value));
       return {
-        lastUs: past(last),
-        starts: numberOf(starts),
-        throttled: numberOf(throttled),
-        inFlight: numberOf(inFlight),
-        waiting: numberOf(waiting),
-        heldUntilUs: past(held),
-        tokens: numberOf(tokens),
+        ...{ starts, throttled, inFlight, waiting, tokens },
+        lastUs: instant(last, Number.NEGATIVE_INFINITY),
+        heldUntilUs: instant(held, Number.NEGATIVE_INFINITY),
         windows: listOf(windows).map((window) => {
           const [used, free, leaves] = listOf(window);
-          const freeUs = nowUs + numberOf(free, Number.POSITIVE_INFINITY);
-          return { used: numberOf(used), freeUs, leavesUs: past(leaves) };
+          const freeUs = instant(free, Number.POSITIVE_INFINITY);
+          return { used: numberOf(used), freeUs, leavesUs: instant(leaves, Number.NEGATIVE_INFINITY) };
         }),
       };
     }),
@@ -161,7 +155,7 @@ function readLook({ keys }: LookOperation, nowUs: number, [members, told, views]
 }
 
 /** A limit in the way, in the words of `core/limits/`. */
-function toldOf(told: unknown, fromUs: number, keys: readonly AskedKey[]): Told {
+function toldOf(told: unknown, instant: Instant, keys: readonly AskedKey[]): Told {
   const [index, limit, at, awaited, cause, which] = listOf(told);
   const because = cause === null ? undefined : textOf(cause);
   const { text } = keys[numberOf(index)].rule;
@@ -179,8 +173,8 @@ function toldOf(told: unknown, fromUs: number, keys: readonly AskedKey[]): Told 
     queue: "others are ahead",
   };
   const kind = textOf(limit) as LimitKind;
-  const atUs = fromUs + numberOf(at, Number.POSITIVE_INFINITY);
-  const awaitedUntilUs = awaited === null ? undefined : fromUs + numberOf(awaited);
+  const awaitedUntilUs = awaited === null ? undefined : instant(awaited);
+  const atUs = instant(at, Number.POSITIVE_INFINITY);
   return { index: numberOf(index), limit: kind, atUs, words: words[kind], awaitedUntilUs, because };
 }
 
