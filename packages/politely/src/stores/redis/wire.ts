@@ -141,7 +141,11 @@ function readLook({ keys }: LookOperation, instant: Instant, [members, told, vie
       const [last, held, windows, ...numbers] = listOf(view);
       const [starts, throttled, inFlight, waiting, tokens] = numbers.map((value) => numberOf(value));
       return {
-        ...{ starts, throttled, inFlight, waiting, tokens },
+        starts,
+        throttled,
+        inFlight,
+        waiting,
+        tokens,
         lastUs: instant(last, Number.NEGATIVE_INFINITY),
         heldUntilUs: instant(held, Number.NEGATIVE_INFINITY),
         windows: listOf(windows).map((window) => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cellStore } from "../../../src/stores/cellStore.js";
-import type { LookReply, TakeReply } from "../../../src/stores/operations.js";
+import type { LookReply, RecordOperation, TakeOperation, TakeReply } from "../../../src/stores/operations.js";
 import { scriptTexts } from "../../../src/stores/redis/scripts.js";
 import { scriptedStore } from "../../../src/stores/redis.js";
 import { seeded } from "../../laws/seeded.js";
@@ -14,8 +14,9 @@ import { Player } from "./player.js";
 
 /** The scripts as they are, but for the line that asks Redis for the time: that is kept in a hash. */
 const texts = scriptTexts('redis.call("HMGET", "{clock}", "s", "us")');
-const firstUs = 1_800_000_000_000_000;
 const hourUs = 3_600_000_000;
+/** Half an hour after one began: the clock can be set back by so much. */
+const firstUs = 1_800_000_000_000_000 + hourUs / 2;
 
 let server: RedisServer;
 let client: Redis;
@@ -39,11 +40,15 @@ async function play({ rules, steps }: History): Promise<void> {
   const script = scriptedStore(client, { prefix }, texts);
   const core = cellStore(cellsOn(() => nowUs));
   const player = new Player({ rules, steps });
+  /** How often the clock was set back far, and how often when each asker spoke last. */
+  let backs = 0;
+  const spokenAt = new Map<string, number>();
   for (const { stepUs, action } of steps) {
     // A process remembers the latest period there has been, a script only those of its keys: no clock goes back to the one before.
     const movedUs = Math.max(stepUs, Math.floor(nowUs / hourUs) * hourUs - nowUs);
     nowUs += movedUs;
     player.move(movedUs);
+    if (movedUs < -2_000_000) backs += 1;
     const played = player.operation(action, nowUs);
     if (played === undefined) continue;
     const { keys, operation } = played;
@@ -56,10 +61,16 @@ async function play({ rules, steps }: History): Promise<void> {
     ]);
     count("operations");
     count(operation.kind);
+    if ("asker" in operation) {
+      const { asker } = operation;
+      if (action.kind === "again" && (spokenAt.get(asker) ?? 0) < backs) count("repeated after the clock was set back");
+      spokenAt.set(asker, backs);
+    }
     if (played.isHeard === false) continue;
     expect(got, `${JSON.stringify(keys)} ${JSON.stringify(operation)}`).toEqual(expected);
     player.heard(played, expected);
-    if (operation.kind === "take") countTake(expected as TakeReply);
+    if (operation.kind === "take") countTake(operation, expected as TakeReply);
+    if (operation.kind === "record") countRecord(operation);
     if (operation.kind === "look") for (const { limit } of (expected as LookReply).told) count(`told of ${limit}`);
   }
   await everyKeyExpires(prefix);
@@ -69,14 +80,23 @@ function count(what: string): void {
   seen.set(what, (seen.get(what) ?? 0) + 1);
 }
 
-function countTake({ nowUs, grants, stop, isHeld, isFollowed, members }: TakeReply): void {
+function countTake({ isTold }: TakeOperation, reply: TakeReply): void {
+  const { nowUs, grants, stop, isHeld, isFollowed, members } = reply;
   if (stop !== undefined) count(`stopped by ${stop.limit}`);
+  if (isTold && stop?.awaitedUntilUs !== undefined) count("told when an answer has come");
   if (grants.length > 1) count("several starts");
   if (grants.some((grant) => grant.count > 1)) count("together");
+  if (grants.filter((grant) => grant.count > 1).length > 1) count("two bursts");
   if (grants.some(({ startedUs }) => startedUs > nowUs)) count("granted ahead");
   if (isHeld) count("held");
   if (isFollowed) count("followed");
   if (members > 1) count("fleet");
+}
+
+function countRecord({ keys, agesUs, units }: RecordOperation): void {
+  if (units !== undefined) count("units recorded");
+  const hasOld = agesUs.some((ageUs) => ageUs > 24 * hourUs);
+  if (hasOld && keys.some(({ rule }) => rule.quota !== undefined)) count("recorded in an earlier period");
 }
 
 async function everyKeyExpires(prefix: string): Promise<void> {
@@ -92,12 +112,14 @@ describe("the script answers as the core does, whatever the clock does, and lets
   const timeout = 60_000 * Number(process.env.FC_TIMES ?? 1);
 
   it("in random histories of all operations", { timeout }, async () => {
-    await fc.assert(fc.asyncProperty(history, play), { ...seeded(160), endOnFailure });
+    await fc.assert(fc.asyncProperty(history, play), { ...seeded(220), endOnFailure });
     console.info(Object.fromEntries(seen));
     const limits = ["minDelay", "rate", "window", "quota", "concurrency", "cooldown", "headers", "pause", "robots"];
     const stops = [...limits, "queue"].map((kind) => `stopped by ${kind}`);
     const told = [...limits, "probe"].map((kind) => `told of ${kind}`);
-    const others = ["granted ahead", "several starts", "together", "held", "followed", "fleet"];
+    const grants = ["granted ahead", "several starts", "together", "two bursts", "held", "followed", "fleet"];
+    const records = ["units recorded", "recorded in an earlier period"];
+    const others = [...grants, ...records, "repeated after the clock was set back", "told when an answer has come"];
     const isRare = (what: string): boolean => (seen.get(what) ?? 0) < 5;
     expect([...stops, ...told, ...others].filter(isRare)).toEqual([]);
     expect(seen.get("operations")).toBeGreaterThan(4_000);

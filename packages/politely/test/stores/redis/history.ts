@@ -21,8 +21,6 @@ const timeStep: fc.Arbitrary<number> = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 30 * second, max: 10 * minute }) },
   { weight: 1, arbitrary: fc.integer({ min: 10 * minute, max: 3 * day }) },
   { weight: 2, arbitrary: fc.integer({ min: -second, max: -1 }) },
-  // Far enough back that a key takes its past along, and near enough that replies are remembered.
-  { weight: 1, arbitrary: fc.integer({ min: -8 * second, max: -2 * second }) },
   { weight: 1, arbitrary: fc.integer({ min: -60 * minute, max: -second }) },
 );
 
@@ -87,6 +85,8 @@ const noAnswer = answer.map((made): Answer => ({ ...made, kind: "unused", budget
 
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const asker = among("p.1", "p.1", "p.2", "q/ü.3", "q/ü.4", "r.1");
+/** Those who give back and record have names of their own. */
+const repeating = fc.oneof(asker, asker, among("p.1s0", "p.1s1", "p.1s2", "p.x", "s.x"));
 const pick = fc.nat({ max: 1_000 });
 const few = among(1, 1, 1, 2, 3);
 const one = { rate: 1, window: 1, quota: 1 };
@@ -177,7 +177,7 @@ const action = fc.oneof(
   { weight: 2, arbitrary: renew },
   { weight: 1, arbitrary: lease },
   { weight: 4, arbitrary: look },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("again" as const), asker }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("again" as const), asker: repeating }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("late" as const), asker }) },
 );
 
@@ -220,6 +220,11 @@ const returning: fc.Arbitrary<History> = fc.record({
       stepUs: fc.integer({ min: 0, max: 40_000 }),
       action: fc.oneof(
         { weight: 3, arbitrary: take.map((made) => ({ ...made, ...AT_ONE_KEY, doesWait: false })) },
+        // One burst at once, and others as soon as they are possible.
+        {
+          weight: 1,
+          arbitrary: take.map((made) => ({ ...made, ...AT_ONE_KEY, doesWait: false, count: 12, horizonUs: second })),
+        },
         { weight: 2, arbitrary: unused },
         { weight: 2, arbitrary: look.map((made) => ({ ...made, ...AT_ONE_KEY })) },
       ),
@@ -228,10 +233,32 @@ const returning: fc.Arbitrary<History> = fc.record({
   ),
 });
 
-/** A random history over up to four keys, with up to four policies; or one in which much comes back unused. */
+/** A history in which much is sent again, also after the clock was set back far enough that a key takes its past along. */
+const repeated: fc.Arbitrary<History> = fc.record({
+  rules: fc.array(rule, { minLength: 1, maxLength: 2 }),
+  steps: fc.array(
+    fc.record({
+      stepUs: fc.oneof(
+        { weight: 6, arbitrary: fc.integer({ min: 0, max: 200_000 }) },
+        { weight: 1, arbitrary: fc.integer({ min: -3 * second, max: -2 * second }) },
+      ),
+      action: fc.oneof(
+        { weight: 4, arbitrary: take },
+        { weight: 2, arbitrary: settle },
+        { weight: 1, arbitrary: recorded },
+        { weight: 4, arbitrary: fc.record({ kind: fc.constant("again" as const), asker: repeating }) },
+        { weight: 1, arbitrary: look },
+      ),
+    }),
+    { minLength: 30, maxLength: 60, size: "max" },
+  ),
+});
+
+/** A random history over up to four keys, with up to four policies; or one in which much comes back unused, or is sent again. */
 export const history: fc.Arbitrary<History> = fc.oneof(
   { weight: 4, arbitrary: anyHistory },
   { weight: 1, arbitrary: returning },
+  { weight: 1, arbitrary: repeated },
 );
 
 const waitingTake = fc
