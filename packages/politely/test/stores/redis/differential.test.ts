@@ -9,7 +9,7 @@ import { seeded } from "../../laws/seeded.js";
 import { startRedis } from "../../servers/redis.js";
 import type { RedisServer } from "../../servers/redisProcess.js";
 import { cellsOn } from "./cellsOn.js";
-import { bucketHistory, type History, history, longHistory, waitingHistory } from "./history.js";
+import { bucketHistory, fullHistory, type History, history, longHistory, waitingHistory } from "./history.js";
 import { Player } from "./player.js";
 
 /** The scripts as they are, but for the line that asks Redis for the time: that is kept in a hash. */
@@ -134,6 +134,8 @@ describe("the script answers as the core does, whatever the clock does, and lets
     await fc.assert(fc.asyncProperty(waitingHistory, play), { ...seeded(80), endOnFailure });
     expect((seen.get("stopped by queue") ?? 0) - before).toBeGreaterThan(10);
   });
+
+  it("when there are more starts than a log keeps", { timeout }, () => play(fullHistory));
 
   it("in random histories of long windows", { timeout }, async () => {
     await fc.assert(fc.asyncProperty(longHistory, play), { ...seeded(40), endOnFailure });

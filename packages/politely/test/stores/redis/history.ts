@@ -58,7 +58,7 @@ const rule: fc.Arbitrary<Rule> = fc
     ),
     fromAnswer: fc.constantFrom(false, false, false, true),
     maxHoldUs: among(3 * second, 300 * second),
-    permitTtlUs: among(second, 30 * second, 30 * second),
+    permitTtlUs: among(200_000, second, 30 * second, 30 * second),
     cooldownUs: fc.constantFrom([60 * second], [second, 3 * second, 9 * second], [0, 100_000]),
     backoff,
   })
@@ -376,3 +376,17 @@ export const longHistory: fc.Arbitrary<History> = fc.record({
     { minLength: 60, maxLength: 120, size: "max" },
   ),
 });
+
+const counted = { keys: 0, rules: [0, 0, 0], cost: one, slowUs: 0 };
+
+/** A history of one key whose starts are more than a log keeps. */
+export const fullHistory: History = {
+  rules: [ruleOf({ windows: [{ count: 4_000, perUs: 20 * second, grainUs: 1 }] })],
+  steps: Array.from({ length: 110 }, (_, index) => {
+    const agesUs = Array.from({ length: 100 }, (__, age) => age * 10);
+    const told = { answer: undefined, owed: undefined, units: undefined, pauseUs: undefined, reset: undefined };
+    const starts = { agesUs, counts: agesUs.map(() => 1), meant: 0, random: 0, ...told };
+    const record = { kind: "record", asker: "p.x", ...counted, ...starts } as const;
+    return { stepUs: 1_000, action: index % 2 === 0 ? record : { kind: "look", ...counted } };
+  }),
+};
