@@ -365,6 +365,8 @@ async function end(clock: VirtualClock, living: readonly Process[], faults: stri
   }
   for (let waitedMs = 0; waitedMs < 20_000 && closed < living.length; waitedMs += 100) await clock.advance(100);
   if (closed < living.length) faults.push(`close does not end for ${living.length - closed} (L17)`);
+  // A question that was on its way has its answer, or is given up.
+  await clock.advance(2_000);
   for (const { index, machine } of living) {
     if (machine.timers.size > 0) faults.push(`process ${index} leaves ${machine.timers.size} timers (L14)`);
   }
