@@ -22,8 +22,14 @@ const { FLIGHT, LAST_US, PROFILE } = ROW;
  * All keys of a request are taken in one step or none is, and a refusal changes nothing.
  */
 export class LocalArbiter implements PermitOwner {
-  /** Others share the limits: then the order of lanes is theirs to keep as well, and a lane waits for nothing but its own turn. */
+  /** Others share the limits. */
   readonly isShared: boolean = false;
+
+  /** Lanes wait for nothing but their own turn now. */
+  get keepsLanesApart(): boolean {
+    return false;
+  }
+
   readonly #stop: Stop = { index: 0, atUs: 0, slackUs: 0, limit: undefined };
   /** What was last said about a permit before its release. */
   readonly #reported = new WeakMap<HeldPermit, Answer>();

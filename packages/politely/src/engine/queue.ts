@@ -92,7 +92,8 @@ export class Queue {
   enter(need: Need, costs: Costs, options: AcquireOptions, maxWaitUs: number, nowUs: number): Permit | Promise<Permit> {
     const { arbiter } = this.engine;
     arbiter.assertOpen(need);
-    const once = maxWaitUs === 0 ? arbiter.enterOnce(need, costs, options.signal) : undefined;
+    const once =
+      maxWaitUs === 0 && this.isFirst(need, costs, nowUs) ? arbiter.enterOnce(need, costs, options.signal) : undefined;
     const permit = once ?? this.start(need, costs, nowUs);
     if (permit !== undefined) return permit;
     const isUndecided = arbiter.isUndecided(need);
@@ -525,7 +526,7 @@ export class Queue {
       this.engine.keys.slab.setFlag(slot, HAS_GATE, true);
       return gate;
     });
-    if (this.engine.arbiter.isShared) lane.own = new Gate(NO_SLOT);
+    if (this.engine.arbiter.keepsLanesApart) lane.own = new Gate(NO_SLOT);
     else if (lane.gates.length > 1) lane.elder = new Elder(lane);
     return lane;
   }

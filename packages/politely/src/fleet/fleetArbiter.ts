@@ -70,7 +70,8 @@ interface Ready {
 /** What is known of one lane in the store. */
 interface Line {
   need: Need;
-  costs: Costs;
+  /** What its head costs; undefined before anybody has asked. */
+  costs: Costs | undefined;
   readonly asker: string;
   readonly ready: Ready[];
   isAsking: boolean;
@@ -82,6 +83,8 @@ interface Line {
   stop: TakeStop | undefined;
   /** Who came up to then has been told why it waits. */
   toldUs: number;
+  /** Its requests differ in cost: what is granted for one is no use to the next. */
+  isMixed: boolean;
   /** Its turn has come while it was asking. */
   isWoken: boolean;
 }
@@ -121,6 +124,10 @@ export class FleetArbiter extends LocalArbiter {
     places.owner = { woken: (asker) => this.woken(asker), lapse: (slot) => this.lapse(slot, engine.nowUs()) };
   }
 
+  override get keepsLanesApart(): boolean {
+    return this.link.failure === undefined || this.fleet.outage !== "share";
+  }
+
   override look(need: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined {
     if (this.isFree(need)) return super.look(need, costs, nowUs, ahead, tell);
     if (this.link.failure !== undefined) return this.#lookAway(need, costs, nowUs, ahead, tell);
@@ -139,10 +146,11 @@ export class FleetArbiter extends LocalArbiter {
     }
     this.#full.delete(line);
     line.need = need;
-    const isOther = !isSame(line.costs, costs);
+    const isOther = line.costs !== undefined && !isSame(line.costs, costs);
     this.#drop(line, (ready) => ready.lateUs < nowUs || isOther);
     // What another head was told says nothing of this one.
     if (isOther) line.askUs = Number.NEGATIVE_INFINITY;
+    line.isMixed ||= isOther;
     line.costs = costs;
     const [first] = line.ready;
     const waiting = queue.lanes.get(need.name)?.size ?? 0;
@@ -195,7 +203,7 @@ export class FleetArbiter extends LocalArbiter {
   }
 
   /** Asks once, without standing in line: a permit, or why there is none. */
-  async takeOnce(need: Need, costs: Costs): Promise<HeldPermit | Told> {
+  async takeOnce(need: Need, costs: Costs, isAgain = false): Promise<HeldPermit | Told> {
     const nowUs = this.engine.nowUs();
     const { failure } = this.link;
     this.assertOpen(need);
@@ -207,7 +215,13 @@ export class FleetArbiter extends LocalArbiter {
     const keys = this.asked(need, costs);
     const asker = this.#newAsker();
     const once = { count: 1, horizonUs: 0, grainUs: 1, doesWait: false, isTold: false };
-    const heard = await this.link.send(this.names(need), { kind: "take", asker, keys, ...once });
+    const sent = this.link.send(this.names(need), { kind: "take", asker, keys, ...once });
+    const heard = await sent.catch((error: unknown) => {
+      const isOver = !(error instanceof StoreError) || error.isLasting || this.fleet.outage === "closed";
+      // Once more; and once the store counts as away, by what this process knows.
+      if (isOver || (isAgain && this.link.failure === undefined)) throw error;
+    });
+    if (heard === undefined) return this.takeOnce(need, costs, true);
     const [ready] = this.#readyOf(need, asker, keys, heard);
     if (ready === undefined) return { ...(heard.reply.stop as TakeStop) };
     const atUs = this.engine.nowUs();
@@ -268,38 +282,62 @@ export class FleetArbiter extends LocalArbiter {
       void this.track(this.places.leaveLine(this.names(need), this.#rules(need), line.asker));
     }
     line.stop = undefined;
+    line.isMixed = false;
+    line.costs = undefined;
     line.askUs = Number.NEGATIVE_INFINITY;
   }
 
-  override releasePermit(
+  override async releasePermit(
     permit: HeldPermit,
     outcome: Outcome | undefined,
     options: ReleaseOptions | undefined,
-  ): void | Promise<void> {
-    if (permit.isReleased) return Promise.resolve();
+  ): Promise<void> {
+    if (permit.isReleased) return;
     const start = this.#starts.get(permit);
     const answer = this.engine.options.readOutcome(outcome);
     const isNews = !this.isKnown(permit, answer);
     void super.releasePermit(permit, outcome, options);
+    this.#wakeFull(permit.parts.map(({ slot }) => slot));
     if (start === undefined) {
       this.outage.ended(permit);
-      return Promise.resolve();
+      if (isNews) await this.#tellLate(permit, answer);
+      return;
     }
     this.places.remove(start);
-    this.#wakeFull(start);
     const scopes = permit.parts.map(({ scopeName }) => scopeName);
     const spent = options?.cost === undefined ? start.costs : readCost(scopes, options.cost, 0);
-    return this.#settle(
-      start,
-      isNews ? answer : { ...answer, kind: "neutral", budget: undefined },
-      spent,
-      permit,
-      true,
-    );
+    const heard: Answer = isNews ? answer : { ...answer, kind: "neutral", budget: undefined };
+    await this.#settle(start, heard, spent, permit, true);
+  }
+
+  override async reportAnswer(permit: HeldPermit, outcome: Outcome): Promise<void> {
+    if (permit.isReleased) return;
+    const answer = this.engine.options.readOutcome(outcome);
+    const isNews = !this.isKnown(permit, answer);
+    void super.reportAnswer(permit, outcome);
+    const start = this.#starts.get(permit);
+    if (!isNews) return;
+    await (start === undefined
+      ? this.#tellLate(permit, answer)
+      : this.#settle(start, answer, start.costs, permit, false));
+  }
+
+  /** Tells a store that is back of a bad answer to a start that it does not know. */
+  async #tellLate(permit: HeldPermit, answer: Answer): Promise<void> {
+    if (this.link.failure !== undefined || !isBadAnswer(answer.kind)) return;
+    const { parts } = permit;
+    const meant = meantIn(permit, answer);
+    const names = parts.map(({ rowName }) => storeName(this.fleet.name, rowName));
+    const keys = parts.map(({ slot }) => ({ rule: this.engine.keys.ruleOf(slot), cost: ONE, slowUs: 0 }));
+    const told = { agesUs: [], counts: [], answer, meant, random: this.engine.random() };
+    const work = this.link.send(names, { kind: "record", asker: this.#newAsker(), keys, ...told });
+    this.#block(parts[meant].slot, work);
+    const unheard = (): void => this.outage.noteHeld(permit, answer.scope ?? "host");
+    await this.track(work.then(({ reply }) => this.#heard(names, permit.key, reply), unheard));
   }
 
   /** A place of this process is free: one lane that waits for that may ask. */
-  #wakeFull({ slots }: SharedStart): void {
+  #wakeFull(slots: readonly number[]): void {
     for (const line of this.#full) {
       if (!line.need.slots.some((slot) => slots.includes(slot))) continue;
       this.#full.delete(line);
@@ -307,16 +345,6 @@ export class FleetArbiter extends LocalArbiter {
       this.#again(line, Number.NEGATIVE_INFINITY);
       return;
     }
-  }
-
-  override reportAnswer(permit: HeldPermit, outcome: Outcome): void | Promise<void> {
-    if (permit.isReleased) return Promise.resolve();
-    const answer = this.engine.options.readOutcome(outcome);
-    const isNews = !this.isKnown(permit, answer);
-    void super.reportAnswer(permit, outcome);
-    const start = this.#starts.get(permit);
-    if (start === undefined || !isNews) return Promise.resolve();
-    return this.#settle(start, answer, start.costs, permit, false);
   }
 
   /** The instant of a start on the store's clock; of one that the store did not grant as well as this process knows it. */
@@ -337,8 +365,7 @@ export class FleetArbiter extends LocalArbiter {
   async #settle(start: SharedStart, answer: Answer, spent: Costs, permit: HeldPermit, isOver: boolean): Promise<void> {
     const isBad = isBadAnswer(answer.kind);
     const isHeard = isBad || answer.budget !== undefined || start.keys.some((key) => this.#held.has(key));
-    const meant =
-      answer.scope === undefined ? 0 : permit.parts.findIndex(({ scopeName }) => scopeName === answer.scope);
+    const meant = meantIn(permit, answer);
     const keys = settleKeys(start, answer.kind === "unused" ? undefined : spent, meant);
     const changes = keys.some(({ unused: { rate, window, quota } }) => rate !== 0 || window !== 0 || quota !== 0);
     if (!(isOver && start.isFollowed) && !changes && !isHeard) return;
@@ -434,7 +461,7 @@ export class FleetArbiter extends LocalArbiter {
   }
 
   async #ask(line: Line): Promise<void> {
-    const { need, costs, asker } = line;
+    const { need, asker, costs = ONE } = line;
     const waiting = Math.max(1, this.engine.queue.lanes.get(need.name)?.size ?? 0);
     const { isBatch } = this.fleet;
     const { roundTripUs } = this.link;
@@ -444,15 +471,22 @@ export class FleetArbiter extends LocalArbiter {
     const farUs = roundTripUs + beyondUs;
     const horizonUs = isBatch ? batchUs(this.#rules(need)) : Math.max(HORIZON_LEAST_US, farUs);
     const grainUs = isBatch ? Math.min(BATCH_GRAIN_US, Math.ceil(horizonUs / 10)) : 1;
-    const count = Math.max(1, Math.min(waiting - line.ready.length, isBatch ? BATCH_MOST : TOGETHER_MOST));
+    const most = line.isMixed ? 1 : isBatch ? BATCH_MOST : TOGETHER_MOST;
+    const count = Math.max(1, Math.min(waiting - line.ready.length, most));
     const keys = this.asked(need, costs);
+    const { era } = this.engine.keys;
     try {
       const isTold = this.#unlisten !== undefined && this.link.parts.store.listen !== undefined;
       const inTurn = isContended && roundTripUs > NEAR_TRIP_US ? startsIn(horizonUs, this.#rules(need)) : undefined;
       const take = { kind: "take", asker, keys, count, horizonUs, inTurn, grainUs, doesWait: true, isTold } as const;
       const heard = await this.link.send(this.names(need), take);
       line.isAsking = false;
-      this.#answered(line, this.#readyOf(need, asker, keys, heard), heard, horizonUs);
+      const ready = this.#readyOf(need, asker, keys, heard);
+      // Another policy, or a head that costs something else, has come meanwhile.
+      const isStale = era !== this.engine.keys.era || !isSame(line.costs, costs);
+      if (isStale) this.#giveBack(ready);
+      this.#answered(line, isStale ? [] : ready, heard, horizonUs);
+      if (isStale) this.#again(line, Number.NEGATIVE_INFINITY);
     } catch (error) {
       line.isAsking = false;
       this.#failed(line, error);
@@ -465,7 +499,7 @@ export class FleetArbiter extends LocalArbiter {
     line.ready.push(...ready);
     const here = (us: number): number => heardUs + (us - nowUs);
     const { roundTripUs } = this.link;
-    if (stop?.awaitedUntilUs !== undefined) this.#listen();
+    if (stop !== undefined) this.#listen();
     // A turn within the horizon is not known from a limit, or it would have been granted: it says when to look whether somebody has given back.
     const isLook = stop !== undefined && (stop.awaitedUntilUs !== undefined || stop.turnUs <= nowUs + horizonUs);
     const leadUs = isLook ? roundTripUs / 2 : Math.min(roundTripUs + LEAD_US, horizonUs);
@@ -480,12 +514,14 @@ export class FleetArbiter extends LocalArbiter {
     if (line.isWoken) line.askUs = Number.NEGATIVE_INFINITY;
     line.isWoken = false;
     const waiting = queue.lanes.get(line.need.name)?.size ?? 0;
+    // What woke it may be of use to another lane.
+    if (line.ready.length === 0 || waiting === 0) this.#wakeFull(line.need.slots);
     this.left(line.need, waiting);
     if (waiting === 0) return;
     this.#rememberHold(line, heardUs);
     this.#again(line, line.askUs);
     if (line.stop !== undefined) this.#tellWaiters(line, heardUs);
-    for (const slot of line.need.slots) queue.judgeDeadlines(slot);
+    queue.judgeDeadlines(line.need.slots[0]);
   }
 
   /** A cooldown or a pause that the store told of holds also while it is away. */
@@ -545,6 +581,7 @@ export class FleetArbiter extends LocalArbiter {
 
   #giveBack(some: readonly Ready[]): void {
     for (const { start } of some) {
+      this.#wakeFull(start.slots);
       const keys = settleKeys(start, undefined, -1);
       const { startedUs, grantedUs, place } = start;
       const told = { startedUs, grantedUs, place, isOver: true, keys, answer: answerOf("unused"), random: 0 };
@@ -603,10 +640,24 @@ export class FleetArbiter extends LocalArbiter {
     const work = this.link.send(names, { kind: "record", asker, keys: this.asked(need, ONE), random, ...whole });
     const { reply } = await this.track(work);
     this.#heard(names, need.key, reply);
+    // A start that was counted makes nobody start sooner.
+    if (told.pauseUs === undefined && told.reset === undefined && reply.holds.length === 0) return;
     for (const line of this.#lines.values()) {
       if (!line.need.slots.some((slot) => need.slots.includes(slot))) continue;
       if (told.pauseUs !== 0) this.#giveBack(line.ready.splice(0));
       this.#again(line, Number.NEGATIVE_INFINITY);
+    }
+  }
+
+  /** Resets every key that this process knows, hosts, intents, scopes and `global`, for everybody. */
+  async resetAll(reset: "pacing" | "all"): Promise<void> {
+    const { keys } = this.engine;
+    const about = { agesUs: [], counts: [], meant: 0, random: 0, reset };
+    for (const [row, slot] of Array.from(keys.rows)) {
+      if (keys.rows.get(row) !== slot || !keys.ruleOf(slot).enabled) continue;
+      const asked = [{ rule: keys.ruleOf(slot), cost: ONE, slowUs: 0 }];
+      const names = [storeName(this.fleet.name, row)];
+      await this.track(this.link.send(names, { kind: "record", asker: this.#newAsker(), keys: asked, ...about }));
     }
   }
 
@@ -661,7 +712,7 @@ export class FleetArbiter extends LocalArbiter {
     if (this.#lines.size >= LINES_MOST) this.#forgetOldest();
     const line: Line = {
       need,
-      costs: { ...NOTHING },
+      costs: undefined,
       asker: this.#newAsker(),
       ready: [],
       isAsking: false,
@@ -670,6 +721,7 @@ export class FleetArbiter extends LocalArbiter {
       stop: undefined,
       toldUs: Number.NEGATIVE_INFINITY,
       isWoken: false,
+      isMixed: false,
     };
     this.#lines.set(need.name, line);
     this.#byAsker.set(line.asker, line);
@@ -701,6 +753,16 @@ export class FleetArbiter extends LocalArbiter {
   }
 }
 
+/** Which of the keys of a start its answer speaks of. */
+function meantIn({ parts }: HeldPermit, { scope }: Answer): number {
+  return scope === undefined
+    ? 0
+    : Math.max(
+        0,
+        parts.findIndex(({ scopeName }) => scopeName === scope),
+      );
+}
+
 /** What a question came to, unless its caller gives up: then a start that it is granted goes back. */
 function unlessAborted<Value extends HeldPermit | Told>(asked: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
@@ -730,7 +792,7 @@ function startsIn(us: number, rules: readonly Rule[]): number {
   return paceUs === 0 ? TOGETHER_MOST : Math.max(1, Math.min(TOGETHER_MOST, Math.floor(us / paceUs)));
 }
 
-function isSame(a: Costs, b: Costs): boolean {
+function isSame(a: Costs | undefined, b: Costs): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 

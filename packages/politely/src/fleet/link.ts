@@ -51,8 +51,12 @@ export interface Heard<Reply> {
   readonly freshUs: number;
 }
 
-/** Sends an operation on some keys. */
-export type Send = <K extends Kind>(keys: readonly string[], operation: Unsent<K>) => Promise<Heard<ReplyTo<Op<K>>>>;
+/** Sends an operation on some keys; again by the same number, where it may have been heard. */
+export type Send = <K extends Kind>(
+  keys: readonly string[],
+  operation: Unsent<K>,
+  number?: number,
+) => Promise<Heard<ReplyTo<Op<K>>>>;
 
 /** The way to a store: sends operations until they are answered, each counts once, and knows whether the store is away. */
 export class Link {
@@ -94,6 +98,11 @@ export class Link {
     if (this.failure !== undefined) throw this.failure;
     return this.#sendSurely(keys, operation);
   };
+
+  /** A number for an operation that is told until it is heard. */
+  newNumber(): number {
+    return ++this.#number;
+  }
 
   close(): void {
     this.#isClosed = true;
@@ -216,7 +225,9 @@ export class Link {
   /** Tells a store that may be back what it has missed. If anything fails, it is still away. */
   async #look(): Promise<void> {
     try {
-      await this.parts.onBack((keys, operation) => this.#sendOnce(keys, operation, ++this.#number, false));
+      await this.parts.onBack((keys, operation, number = ++this.#number) =>
+        this.#sendOnce(keys, operation, number, false),
+      );
     } catch (error) {
       if (error instanceof StoreError && error.isLasting) this.failure = error;
       this.#lookLater();

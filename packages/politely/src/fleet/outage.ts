@@ -45,6 +45,8 @@ interface Missed {
 export class Outage {
   /** By the name of the row. */
   #missed = new Map<string, Missed>();
+  /** What is being told, in order, each with the number it is told by: what was told before may have been heard. */
+  readonly #telling: { readonly rowName: string; readonly starts: Missed; readonly number: number }[] = [];
   /** The policy that is divided; undefined while the store is there. */
   #whole: CompiledPolicy | undefined = undefined;
   #engine: Engine | undefined = undefined;
@@ -186,9 +188,15 @@ export class Outage {
     await send(["trial"], { ...TRIAL, rules, process: this.options.process });
     await this.places.renewAll(send);
     for (const [rowName, starts] of this.#missed) {
-      await this.#tellOne(send, rowName, starts);
       this.#missed.delete(rowName);
+      this.#telling.push({ rowName, starts, number: this.link.newNumber() });
     }
+    for (let one = this.#telling[0]; one !== undefined; one = this.#telling[0]) {
+      const { rowName, starts, number } = one;
+      await this.#tellOne((keys, operation) => send(keys, operation, number), rowName, starts);
+      this.#telling.shift();
+    }
+    if (this.#missed.size > 0) await this.tell(send);
   }
 
   async #tellOne(send: Send, rowName: string, { rule, atUs, counts, units }: Missed): Promise<void> {

@@ -27,6 +27,8 @@ export interface PlacesOwner {
 export class Places {
   readonly #held = new Map<string, Held>();
   #timer: unknown = undefined;
+  /** When it fires, by this process's clock. */
+  #dueUs = 0;
   owner: PlacesOwner | undefined = undefined;
 
   constructor(
@@ -44,8 +46,15 @@ export class Places {
       const pendingUnits = rule.fromAnswer ? units : 0;
       const ttlUs = Math.max(PLACE_LEAST_US, rule.permitTtlUs);
       held.places.set(place, { id: place, startedUs, units, pendingUnits, maxHoldUs: rule.maxHoldUs, ttlUs });
+      // One that lives shorter than the others is named sooner.
+      if (this.clock.now() * 1000 + Math.min(ttlUs / 3, rule.maxHoldUs) < this.#dueUs) this.#disarm();
     });
     this.#arm();
+  }
+
+  #disarm(): void {
+    if (this.#timer !== undefined) this.clock.clearTimer(this.#timer);
+    this.#timer = undefined;
   }
 
   remove({ keys, place }: SharedStart): void {
@@ -116,9 +125,8 @@ export class Places {
 
   /** Ends the renewals, unless there is a place to be named. */
   stopIfFree(): void {
-    if (this.#timer === undefined || Array.from(this.#held.values()).some(({ places }) => places.size > 0)) return;
-    this.clock.clearTimer(this.#timer);
-    this.#timer = undefined;
+    for (const { places } of this.#held.values()) if (places.size > 0) return;
+    this.#disarm();
   }
 
   #arm(): void {
@@ -127,7 +135,8 @@ export class Places {
     for (const { places } of this.#held.values())
       for (const { ttlUs, maxHoldUs } of places.values()) leastUs = Math.min(leastUs, ttlUs / 3, maxHoldUs);
     if (leastUs === Number.POSITIVE_INFINITY) return;
-    this.#timer = this.clock.setTimer(this.clock.now() + leastUs / 1000, () => {
+    this.#dueUs = this.clock.now() * 1000 + leastUs;
+    this.#timer = this.clock.setTimer(this.#dueUs / 1000, () => {
       this.#timer = undefined;
       for (const { slots } of this.#held.values()) for (const slot of slots) this.owner?.lapse(slot);
       this.#arm();

@@ -6,7 +6,7 @@ import { checkNames, checkOptions, checkPaused, costOf } from "../engine/options
 import { until } from "../engine/outlook.js";
 import { inSnakeCase } from "../engine/stats.js";
 import { toUs } from "../engine/systemClock.js";
-import { ClosedError, StoreError } from "../errors.js";
+import { CapacityError, ClosedError, StoreError } from "../errors.js";
 import type { Cause, Explanation, FleetStats, LimiterEvent, Stats, WindowStats } from "../observe/types.js";
 import type { PolicyInput } from "../policy/types.js";
 import type { SharedLimiter, SharedPermit, StatsOptions } from "../sharedTypes.js";
@@ -64,7 +64,12 @@ export class StoreLimiter implements SharedLimiter {
   }
 
   async check(target: Target): Promise<Decision> {
-    const { proceed, waitMs, causes, isEstimate } = await this.explain(target);
+    const explained = await this.explain(target).catch((error: unknown) => {
+      if (error instanceof CapacityError) return undefined;
+      throw error;
+    });
+    if (explained === undefined) return this.parts.front.check(target);
+    const { proceed, waitMs, causes, isEstimate } = explained;
     if (proceed) return { proceed, waitMs: 0 };
     const whole = Math.ceil(waitMs) + (this.parts.engine.clock.earlyMs ?? 0);
     const decision = { proceed, waitMs: whole, reason: causes[0]?.message ?? "others are ahead" };
@@ -225,9 +230,9 @@ export class StoreLimiter implements SharedLimiter {
     front.reset(target, what);
     if (what === "stats") return;
     const nowUs = engine.nowUs();
-    const hosts = target === undefined ? Array.from(engine.keys.hosts(), ([host]) => host) : [target];
-    for (const one of hosts) {
-      const need = only(engine.need(one, nowUs), (scope) => target === undefined || scope !== "global");
+    if (target === undefined) await arbiter.resetAll(what);
+    else {
+      const need = only(engine.need(target, nowUs), (scope) => scope !== "global");
       if (!arbiter.isFree(need)) await arbiter.recordAt(need, { reset: what });
     }
     arbiter.askAnew();

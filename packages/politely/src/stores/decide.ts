@@ -540,7 +540,7 @@ function renew(states: readonly StoredKey[], operation: RenewOperation, nowUs: n
     // First what it says of itself: it lives.
     if (isLeaving) state.members.delete(process);
     else see(state, process, nowUs);
-    for (const asker of gone) state.line.delete(asker);
+    for (const asker of gone) if (state.line.delete(asker)) wake.push(...firstInLine(state, nowUs));
     const named = new Map(places[index].map((one) => [one.id, one]));
     for (const place of placesOf(state)) {
       const held = heldPlaceOf(place);
