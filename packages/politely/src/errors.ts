@@ -118,15 +118,17 @@ export class CapacityError extends PolitelyError {
     readonly key: string,
     /** How many keys owe time: `maxKeys`, and those beside that the policy names. */
     readonly owing: number,
-    /** Until the first of them owes nothing, in milliseconds, as far as was looked; Infinity while each waits for an answer. */
+    /** Until the first of them owes nothing, in milliseconds; Infinity while each waits for an answer, 0 where not all have been looked at yet. */
     readonly waitMs: number,
   ) {
     const until =
-      waitMs < Number.POSITIVE_INFINITY
-        ? `the first one for ${Math.ceil(waitMs)} ms more`
-        : "all until an answer comes";
+      waitMs === Number.POSITIVE_INFINITY
+        ? "owe time, all until an answer comes"
+        : waitMs > 0
+          ? `owe time, the first one for ${Math.ceil(waitMs)} ms more`
+          : "are known, and those looked at so far owe time";
     super(
-      `"${key}" cannot be paced: ${owing} keys owe time, ${until}. Come back later, raise maxKeys, or name the host in the policy.`,
+      `"${key}" cannot be paced: ${owing} keys ${until}. Come back later, raise maxKeys, or name the host in the policy.`,
     );
   }
 }

@@ -2,7 +2,7 @@ import { fitRule } from "./adaptive.js";
 import { bucketOf } from "./decide.js";
 import { type Key, ROW } from "./key.js";
 import { lastUs } from "./limits/gap.js";
-import { looseCount, placesOf } from "./limits/places.js";
+import { isFollowed, looseCount, placesOf } from "./limits/places.js";
 import { quotaUsed } from "./limits/quota.js";
 import { owedAt, owedUnder, rateTake } from "./limits/rate.js";
 import { type LoggedStart, loggedStarts, windowAdopt } from "./limits/window.js";
@@ -11,7 +11,7 @@ import type { Rule } from "./rule.js";
 // What becomes of a key when another rule is in force for it. Debts stay; a kind of limit that is new to the key is seeded from what the
 // key knows, rounded towards fewer starts.
 
-const { OWED, SEEN_US, UNITS } = ROW;
+const { LAST_US, OWED, SEEN_US, UNITS } = ROW;
 
 /** Makes a key whose block was last read under `from` count under `to`, which is in force since `atUs`. */
 export function adopt(key: Key, from: Rule, to: Rule, atUs: number): void {
@@ -23,6 +23,10 @@ export function adopt(key: Key, from: Rule, to: Rule, atUs: number): void {
   const all = [...known, ...pending].sort((a, b) => a.atUs - b.atUs);
   const isByNumber =
     key.rest?.logs === undefined && bucketOf(key, from) === undefined && looseCount(key, from, atUs) > 0;
+  // From now on starts have places: those that have none come to nothing by themselves.
+  if (!isFollowed(from) && isFollowed(to) && looseCount(key, from, atUs) > 0)
+    key.needRest().looseUs = key.words[key.at + LAST_US];
+  else if (!isFollowed(to) && key.rest !== undefined) key.rest.looseUs = undefined;
   adoptBucket(key, from, to, all, atUs);
   adoptQuota(key, to, all, atUs);
   if (to.windows.length > 0) adoptWindows(key, to, known, pending, atUs);

@@ -71,6 +71,8 @@ export class Rest {
   places: Places | undefined = undefined;
   /** `UNITS` when windows were new, and starts in flight counted as a unit each, since nothing was known but their number. */
   seedUnits: number | undefined = undefined;
+  /** The last start without a place, since all that follow have one. */
+  looseUs: number | undefined = undefined;
   /** The newest answer, from which gaps run with `countFrom: "answer"`. */
   answeredUs = Number.NEGATIVE_INFINITY;
   /** What was spent of a quota in the period that begins at `period`, in milliseconds of the wall clock. */

@@ -144,6 +144,7 @@ export class Engine {
     const unitsAfter = (halves[half + UNITS] + 1) >>> 0;
     halves[half + UNITS] = unitsAfter;
     this.books.granted(slot, nowUs, 0);
+    this.keys.granted(nowUs);
     this.books.flying += 1;
     const sinceUs = previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - previousUs;
     return new HeldPermit(this.arbiter, target, slot, nowUs, unitsAfter, sinceUs);
@@ -212,7 +213,7 @@ export class Engine {
 
   #warnOfIntent({ host, key }: Need, intent: string): void {
     const name = `${host.origin}\n${intent}`;
-    if (this.#warned.size >= WARNED_MOST || this.#warned.has(name)) return;
+    if (this.events.emit === undefined || this.#warned.size >= WARNED_MOST || this.#warned.has(name)) return;
     this.#warned.add(name);
     const known = host.intents.size === 0 ? "no intents" : `only ${[...host.intents.keys()].join(", ")}`;
     const message = `a request names the intent "${intent}", for which ${host.origin} has no limits; it knows ${known}`;

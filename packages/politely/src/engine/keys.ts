@@ -18,12 +18,17 @@ const { FLIGHT, LAST_US, OWED, PROFILE } = ROW;
 const GLOBAL_ROW = "\nglobal";
 /** Rows of intents and scopes that stay when they owe nothing, so that a rule that comes later finds their last start. */
 const OTHERS_KEPT = 10_000;
+/** Grants between two looks at rows, and how many are looked at then. */
+const SWEEP_EVERY_MASK = 1023;
+const SWEEP_COUNT = 32;
 /** Rows looked at for each new key, so that a crawl of ever new hosts forgets as fast as it meets them. */
 const SWEEP_PER_KEY = 4;
 /** Up to so many rows are looked at in one go, so that no call works for longer than 50 ms. */
 const SWEEP_MOST = 4_096;
 /** A table up to this size is looked at as a whole where somebody asks for all of it. */
 const SWEEP_WHOLE = 65_536;
+/** In a full table so many are looked at for each newcomer until all were. */
+const LAP_MOST = 32_768;
 /** In a full table so many are looked at for each newcomer before the first is known to be free: a permit may have come back. */
 const SWEEP_FULL = 64;
 /** A change of policy brings this part of all rows up to date, as far as one go allows; the others follow with the next ones, or when they are used. */
@@ -79,8 +84,12 @@ export class Keys {
   readonly #idle = new Map<string, number>();
   #oldest = this.#idle.entries();
   #cursor = this.rows.entries();
-  /** No key owes nothing before this instant, as far as is known. */
+  /** No key owes nothing before this instant, as far as is known; and how many rows are to be looked at before that is known. */
   #firstFreeUs = Number.NEGATIVE_INFINITY;
+  #lapLeft = 0;
+  #grants = 0;
+  /** Rows of the request whose rows are being made: they are blank, and must not go. */
+  readonly #fresh = new Set<number>();
 
   constructor(readonly engine: Engine) {
     const { policy } = engine.options;
@@ -125,6 +134,14 @@ export class Keys {
 
   /** Finds the rows a target needs, making those that do not exist. Scopes that the policy does not know are an error, or left out when `isLenient`. */
   need(target: ResolvedTarget, nowUs: number, isLenient = false): Need {
+    try {
+      return this.#need(target, nowUs, isLenient);
+    } finally {
+      this.#fresh.clear();
+    }
+  }
+
+  #need(target: ResolvedTarget, nowUs: number, isLenient: boolean): Need {
     const { key, intent, scopes } = target;
     if (!this.rows.has(key)) this.sweep(nowUs, SWEEP_PER_KEY);
     const { policy } = this;
@@ -177,6 +194,7 @@ export class Keys {
     this.slab.setFlag(slot, IS_OTHER, isOther);
     if (isOther) this.#otherCount += 1;
     this.rows.set(rowName, slot);
+    this.#fresh.add(slot);
     if (this.era.forget === "drain") rateDrain(this.slab.key(slot), rule, nowUs);
     return slot;
   }
@@ -186,11 +204,17 @@ export class Keys {
     const hasRoom = (): boolean =>
       (isOther ? this.#otherCount : this.hostCount) < this.#most || (!isOther && this.#foldOldest(nowUs));
     if (hasRoom()) return;
-    const isDue = this.#firstFreeUs <= nowUs;
-    if (isDue) this.#firstFreeUs = Number.POSITIVE_INFINITY;
-    this.sweep(nowUs, isDue ? SWEEP_MOST : SWEEP_FULL);
-    if (!hasRoom())
-      throw new CapacityError(rowName.trim().replace("\n", " "), this.#most, (this.#firstFreeUs - nowUs) / 1000);
+    if (this.#firstFreeUs <= nowUs) {
+      this.#firstFreeUs = Number.POSITIVE_INFINITY;
+      this.#lapLeft = this.rows.size;
+    }
+    // Before all rows were looked at, one that owes nothing may be among the others.
+    const isLap = this.#lapLeft > 0;
+    this.#lapLeft -= LAP_MOST;
+    this.sweep(nowUs, isLap ? LAP_MOST : SWEEP_FULL);
+    if (hasRoom()) return;
+    const waitMs = this.#lapLeft > 0 ? 0 : (this.#firstFreeUs - nowUs) / 1000;
+    throw new CapacityError(rowName.trim().replace("\n", " "), this.#most, waitMs);
   }
 
   /** Notes under which rule of the era in force a row was read. */
@@ -260,6 +284,11 @@ export class Keys {
       this.books.clear(slot, inFlight(key, rule, nowUs), nowUs, isAlone);
   }
 
+  /** A start was granted: now and then some more rows are looked at, so that what was lost is told of. */
+  granted(nowUs: number): void {
+    if ((++this.#grants & SWEEP_EVERY_MASK) === 0) this.sweep(nowUs, SWEEP_COUNT);
+  }
+
   /** Looks at some more rows: brings them up to date, and lets those go that owe nothing. Not between finding a row and taking from it. */
   sweep(nowUs: number, count: number): void {
     for (let left = Math.min(count, this.rows.size + 1); left > 0; left--) {
@@ -285,11 +314,11 @@ export class Keys {
     this.bring(slot, rowName, nowUs);
     if (this.slab.hasFlag(slot, IS_IDLE)) return;
     this.engine.arbiter.lapse(slot, nowUs);
-    if (this.slab.hasFlag(slot, HAS_GATE)) return;
+    if (this.slab.hasFlag(slot, HAS_GATE) || this.#fresh.has(slot)) return;
     const untilUs = owesUntil(this.slab.key(slot), this.ruleOf(slot), nowUs);
     if (untilUs > nowUs) this.#firstFreeUs = Math.min(this.#firstFreeUs, untilUs);
     else if (!this.slab.hasFlag(slot, IS_OTHER)) this.#rest(rowName, slot, nowUs);
-    else if (this.#otherCount > OTHERS_KEPT && rowName !== GLOBAL_ROW) {
+    else if (this.#otherCount > Math.min(OTHERS_KEPT, this.#most - 1) && rowName !== GLOBAL_ROW) {
       this.#otherCount -= 1;
       this.#release(rowName, slot);
     }
@@ -297,9 +326,9 @@ export class Keys {
 
   /** Counts starts in flight of a row as lost, once it has not started for `maxHold`. */
   loseLoose(slot: number, nowUs: number): void {
-    const { words, halves, at } = this.slab.key(slot);
+    const { words, halves, at, rest } = this.slab.key(slot);
     const lost = halves[2 * at + FLIGHT];
-    const lastUs = words[at + LAST_US];
+    const lastUs = rest?.looseUs ?? words[at + LAST_US];
     if (lost === 0 || lastUs + this.ruleOf(slot).maxHoldUs > nowUs) return;
     this.lostUntilUs = Math.max(this.lostUntilUs, lastUs);
     halves[2 * at + FLIGHT] = 0;
@@ -324,7 +353,7 @@ export class Keys {
 
   /** Lets the host go that has been idle for longest; whether there is one. */
   #foldOldest(nowUs: number): boolean {
-    while (this.#idle.size > 0) {
+    for (let looked = 0; this.#idle.size > 0 && looked < SWEEP_MOST; looked++) {
       const next = this.#oldest.next();
       if (next.done === true) {
         this.#oldest = this.#idle.entries();

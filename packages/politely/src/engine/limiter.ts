@@ -353,6 +353,7 @@ export class LocalLimiter implements Limiter {
     const nowUs = this.#engine.nowUs();
     const slot = keys.rowOf(key, nowUs);
     if (slot === undefined) return true;
+    this.#engine.arbiter.lapse(slot, nowUs);
     return queue.waitingAt(slot) === 0 && inFlight(slab.key(slot), keys.ruleOf(slot), nowUs) === 0;
   }
 
@@ -379,6 +380,10 @@ export class LocalLimiter implements Limiter {
     }
     const { books, keys, queue } = this.#engine;
     const nowUs = this.#engine.nowUs();
+    // Without statistics per host all counts are in the folded ones, and permits in flight at any host stay there.
+    const { keepStats } = this.parts;
+    if (what !== "pacing" && (target === undefined || keepStats === 0))
+      books.clearFolded(keepStats === 0 ? books.flying : 0);
     if (target === undefined) this.#engine.begin(keys.policy, what);
     else {
       const { slots, scopeNames } = this.#engine.need(target, nowUs);
@@ -389,10 +394,6 @@ export class LocalLimiter implements Limiter {
         queue.touch(slot);
       });
     }
-    // Without statistics per host all counts are in the folded ones, and permits in flight at any host stay there.
-    const { keepStats } = this.parts;
-    if (what !== "pacing" && (target === undefined || keepStats === 0))
-      books.clearFolded(keepStats === 0 ? books.flying : 0);
     queue.run();
   }
 

@@ -15,6 +15,9 @@ import { toUs } from "./systemClock.js";
 
 const { FLIGHT, LAST_US, PROFILE } = ROW;
 
+/** What a key is held for longer than before is judged by those with deadlines from here on. */
+const LATER_US = 1_000_000;
+
 /**
  * Says who may start, what a start takes, and what becomes of it when its permit comes back. The queue asks nobody else.
  *
@@ -114,6 +117,7 @@ export class LocalArbiter implements PermitOwner {
         events.emit?.({ type: "probe", key, atMs: permit.startedAtMs });
     }
     books.granted(slots[0], nowUs, waitedUs);
+    this.engine.keys.granted(nowUs);
     books.flying += 1;
     const shared = sharedUs === undefined ? {} : { startedAtMs: sharedUs / 1000 };
     events.emit?.({ type: "grant", key, atMs: nowUs / 1000, waitedMs: waitedUs / 1000, ...shared });
@@ -215,7 +219,7 @@ export class LocalArbiter implements PermitOwner {
     this.lapse(slot, nowUs);
     if (place !== undefined) return place.lapsedUs === undefined;
     const isOwn = startedUs > keys.lostUntilUs;
-    const isRecent = startedUs >= keys.era.fromUs && startedUs + keys.ruleOf(slot).maxHoldUs > nowUs;
+    const isRecent = startedUs + keys.ruleOf(slot).maxHoldUs > nowUs;
     return slab.half(slot, FLIGHT) > 0 && (isOwn || isRecent);
   }
 
@@ -275,7 +279,9 @@ export class LocalArbiter implements PermitOwner {
       holds.adaptive ??= new Adaptive();
       learn(rule.adaptive, holds.adaptive, { ...answer, startedUs, nowUs, latencyUs });
     }
-    if (holdsReadyAt(slab.key(slot), holds, rule, nowUs) > beforeUs) queue.judgeDeadlines(slot);
+    // A gap that grew a little makes hardly anybody late; each finds out at its deadline.
+    const isLonger = holdsReadyAt(slab.key(slot), holds, rule, nowUs) > Math.max(beforeUs, nowUs) + LATER_US;
+    if (isLonger) queue.judgeDeadlines(slot);
   }
 
   /** Says that an answer has begun or lengthened a hold. */

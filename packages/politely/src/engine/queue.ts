@@ -119,7 +119,8 @@ export class Queue {
   #wait(need: Need, costs: Costs, options: AcquireOptions, deadlineUs: number, nowUs: number): Promise<Permit> {
     return new Promise((resolve, reject) => {
       // A copy, since the caller may use its options again.
-      const own = options === NO_OPTIONS ? options : { ...options };
+      const { signal, maxWait, priority, cost } = options;
+      const own = options === NO_OPTIONS ? options : { signal, maxWait, priority, cost };
       const waiter = new Waiter(nowUs, ++this.#sequence, costs, need.target, own, deadlineUs, resolve, reject);
       this.#add(waiter, own.priority ?? 0, need, nowUs);
       this.#signals.watch(waiter);

@@ -28,8 +28,8 @@ export class Signals {
     this.#waiting.delete(signal);
   }
 
-  readonly #abort = ({ currentTarget }: Event): void => {
-    const signal = currentTarget as AbortSignal;
+  readonly #abort = ({ currentTarget, target }: Event): void => {
+    const signal = (currentTarget ?? target) as AbortSignal;
     // Whoever is told may make others leave: then they are not told any more.
     for (const waiter of this.#waiting.get(signal) ?? []) {
       this.unwatch(waiter);

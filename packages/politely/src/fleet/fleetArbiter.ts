@@ -221,17 +221,17 @@ export class FleetArbiter extends LocalArbiter {
       // Once more; and once the store counts as away, by what this process knows.
       if (isOver || (isAgain && this.link.failure === undefined)) throw error;
     });
-    if (heard === undefined) return this.takeOnce(need, costs, true);
+    // Rows may have gone while the store was asked.
+    const needNow = (): Need => this.engine.keys.need(need.target, this.engine.nowUs(), true);
+    if (heard === undefined) return this.takeOnce(needNow(), costs, true);
     const [ready] = this.#readyOf(need, asker, keys, heard);
     if (ready === undefined) return { ...(heard.reply.stop as TakeStop) };
     const atUs = this.engine.nowUs();
-    // Its rows may have gone meanwhile.
-    const own = this.engine.keys.need(need.target, atUs, true);
     if (ready.lateUs < atUs) {
       this.#giveBack([ready]);
       return { index: 0, limit: "queue", atUs: ready.start.startedUs, words: "the store's answer came too late" };
     }
-    const permit = super.take(own, costs, atUs, atUs, ready.start.startedUs);
+    const permit = super.take(needNow(), costs, atUs, atUs, ready.start.startedUs);
     this.#hold(permit, ready.start);
     return permit;
   }
@@ -246,7 +246,8 @@ export class FleetArbiter extends LocalArbiter {
     const { atUs, awaitedUntilUs, words } = taken;
     const waitMs = awaitedUntilUs === undefined ? Math.max(0, (atUs - this.link.offsetUs - nowUs) / 1000) : 0;
     const error = new DeadlineError(need.key, waitMs, `${keyName(need, taken.index)}: ${words}${until(waitMs)}`, 0);
-    queue.refused(need, costs, error.code, this.engine.nowUs(), error);
+    const refusedUs = this.engine.nowUs();
+    queue.refused(this.engine.keys.need(need.target, refusedUs, true), costs, error.code, refusedUs, error);
     throw error;
   }
 
@@ -489,7 +490,7 @@ export class FleetArbiter extends LocalArbiter {
       if (isStale) this.#again(line, Number.NEGATIVE_INFINITY);
     } catch (error) {
       line.isAsking = false;
-      this.#failed(line, error);
+      this.#failed(line, keys, error);
     }
   }
 
@@ -520,7 +521,13 @@ export class FleetArbiter extends LocalArbiter {
     if (waiting === 0) return;
     this.#rememberHold(line, heardUs);
     this.#again(line, line.askUs);
-    if (line.stop !== undefined) this.#tellWaiters(line, heardUs);
+    // All of them may have started.
+    if (!queue.lanes.has(line.need.name)) return;
+    // Those who came since the last reply hear why they wait; those for whom there is no room are refused.
+    if (line.stop !== undefined) {
+      queue.decided(line.need, line.toldUs, line.ready.length);
+      line.toldUs = heardUs;
+    }
     queue.judgeDeadlines(line.need.slots[0]);
   }
 
@@ -541,17 +548,10 @@ export class FleetArbiter extends LocalArbiter {
     this.#unlisten ??= this.link.parts.store.listen?.(this.fleet.process, (asker) => this.woken(asker)) ?? ignore;
   }
 
-  /** Those who came since the last reply hear why they wait; those for whom there is no room are refused. */
-  #tellWaiters(line: Line, nowUs: number): void {
-    const { queue } = this.engine;
-    queue.decided(line.need, line.toldUs, line.ready.length);
-    line.toldUs = nowUs;
-  }
-
-  #failed(line: Line, error: unknown): void {
+  #failed(line: Line, keys: readonly AskedKey[], error: unknown): void {
     const { queue } = this.engine;
     const lane = queue.lanes.get(line.need.name);
-    const rules = this.#rules(line.need);
+    const rules = keys.map(({ rule }) => rule);
     if (rules.some(isFollowed)) this.places.doubt(this.names(line.need), rules);
     if (this.link.failure === undefined && error instanceof StoreError && error.isLasting) {
       if (lane !== undefined) queue.refuseAll([lane], error);

@@ -19,6 +19,8 @@ const FIRST_TRIP_MOST_US = 300_000;
 /** A round trip that takes longer than twice the usual one and this counts as that. */
 const RISE_MOST_US = 50_000;
 
+/** A reply that is faster by more than this shows that those before were slow, and may be slow itself. */
+const FASTER_MOST_US = 10_000;
 /** By how much two clocks may differ in speed. */
 const DRIFT = 0.0001;
 
@@ -144,7 +146,10 @@ export class Link {
     this.offsetUs = reply.nowUs - heardUs;
     this.#failingSinceMs = undefined;
     this.#said = undefined;
-    const freshUs = Math.max(sentUs + this.roundTripUs, heardUs - this.#heldUpUs(heardUs, heardUs - sentUs));
+    const usualUs = sentUs + this.roundTripUs;
+    // Where clients wait for one another an answer may be long in coming, and fresh.
+    const isContended = store.isContended === true;
+    const freshUs = isContended ? Math.max(usualUs, heardUs - this.#heldUpUs(heardUs, heardUs - sentUs)) : usualUs;
     return { reply, number, sentUs, heardUs, freshUs };
   }
 
@@ -156,9 +161,9 @@ export class Link {
     const heldUpUs = this.#fastOffsetUs - this.offsetUs;
     // It cannot have taken longer than both ways together: then a clock was set.
     if (heldUpUs >= 0 && heldUpUs <= tripUs) return heldUpUs;
-    const isFaster = heldUpUs < 0 && Number.isFinite(heldUpUs);
+    const isFaster = heldUpUs < 0 && heldUpUs > -FASTER_MOST_US;
     this.#fastOffsetUs = this.offsetUs;
-    // With nothing to compare it with all of the time may have been its way back.
+    // With nothing good to compare it with all of the time may have been its way back.
     return isFaster ? 0 : Math.max(0, tripUs - this.roundTripUs);
   }
 

@@ -59,7 +59,9 @@ export class StoreLimiter implements SharedLimiter {
     const isBehind = !engine.queue.isFirst(need, costs, nowUs);
     const taken = isBehind ? undefined : await arbiter.takeOnce(need, costs);
     if (taken !== undefined && "release" in taken) return taken as unknown as SharedPermit;
-    engine.queue.refused(need, costs, "POLITELY_BUSY", engine.nowUs());
+    // The rows of before may have gone while the store was asked.
+    const atUs = engine.nowUs();
+    engine.queue.refused(engine.need(target, atUs), costs, "POLITELY_BUSY", atUs);
     return undefined;
   }
 
@@ -92,7 +94,7 @@ export class StoreLimiter implements SharedLimiter {
     const told = { agesUs: [nowUs - startedUs], counts: [1], answer, meant };
     await arbiter.recordAt(need, told).catch((error: unknown) => {
       if (!(error instanceof StoreError) || error.isLasting) throw error;
-      arbiter.outage.noteRecorded(need, startedUs);
+      arbiter.outage.noteRecorded(engine.need(target, engine.nowUs()), startedUs);
     });
   }
 
@@ -138,10 +140,10 @@ export class StoreLimiter implements SharedLimiter {
 
   async explain(target: Target): Promise<Explanation> {
     const { arbiter, engine, front } = this.parts;
-    const nowUs = engine.nowUs();
-    const need = engine.need(target, nowUs);
-    const looked = engine.isClosed || arbiter.isFree(need) ? undefined : await this.#look(target);
+    const isAsked = !engine.isClosed && !arbiter.isFree(engine.need(target, engine.nowUs()));
+    const looked = isAsked ? await this.#look(target) : undefined;
     if (looked === undefined) return front.explain(target);
+    const need = engine.need(target, engine.nowUs());
     const ahead = engine.queue.lanes.get(need.name)?.size ?? 0;
     const told = looked.told.map((one) => this.#cause(need, one, looked.nowUs));
     const causes = [...told, ...front.causes(need).filter(({ limit, key }) => OWN.has(limit) || key === "*")];

@@ -9,8 +9,9 @@ export function isFollowed(rule: Rule): boolean {
 }
 
 /** Starts in flight that hold no place. A key that has not started for `maxHold` has none. */
-export function looseCount({ words, halves, at }: Key, rule: Rule, nowUs: number): number {
-  return words[at + LAST_US] + rule.maxHoldUs <= nowUs ? 0 : halves[2 * at + FLIGHT];
+export function looseCount({ words, halves, at, rest }: Key, rule: Rule, nowUs: number): number {
+  const lastUs = rest?.looseUs ?? words[at + LAST_US];
+  return lastUs + rule.maxHoldUs <= nowUs ? 0 : halves[2 * at + FLIGHT];
 }
 
 /** Starts in flight. */

@@ -200,7 +200,9 @@ return F.reply(function()
   for index, state in ipairs(states) do
     local key, named = op.keys[index], {}
     if op.isLeaving then state.members = state.members - call("ZREM", F.part(state, "m"), process) else F.see(state, process) end
-    for _, asker in ipairs(op.gone) do F.leave(state, asker) end
+    for _, asker in ipairs(op.gone) do
+      if F.leave(state, asker) < huge then F.firstInLine(state, wake) end
+    end
     for _, place in ipairs(key.places) do named[place.id] = place end
     for _, place in ipairs(F.placesOf(state)) do
       local renewed, number = named[place.id], tonumber(string.match(place.id, "#([^#]*)") or "")
