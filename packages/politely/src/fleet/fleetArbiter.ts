@@ -500,7 +500,7 @@ export class FleetArbiter extends LocalArbiter {
     line.ready.push(...ready);
     const here = (us: number): number => heardUs + (us - nowUs);
     const { roundTripUs } = this.link;
-    if (stop !== undefined) this.#listen();
+    if (stop?.awaitedUntilUs !== undefined) this.#listen();
     // A turn within the horizon is not known from a limit, or it would have been granted: it says when to look whether somebody has given back.
     const isLook = stop !== undefined && (stop.awaitedUntilUs !== undefined || stop.turnUs <= nowUs + horizonUs);
     const leadUs = isLook ? roundTripUs / 2 : Math.min(roundTripUs + LEAD_US, horizonUs);

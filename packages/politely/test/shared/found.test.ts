@@ -232,20 +232,6 @@ it("asks at most twice for each start where requests of a lane differ in cost", 
   expect((fleet.calls - calls) / n).toBeLessThanOrEqual(2);
 });
 
-it("lets the next process have a cancelled head's slot", async () => {
-  const fleet = new Fleet();
-  const limiters = [0, 1, 2].map(() => fleet.add({ minDelay: "60s" }));
-  await fleet.demandNow(limiters[0], 1);
-  void soft(limiters[1].acquire("x.org"));
-  await fleet.clock.advance(100);
-  let at = 0;
-  void limiters[2].acquire("x.org").then(() => (at = fleet.clock.now()));
-  await fleet.clock.advance(5000);
-  await limiters[1].cancelWaiting();
-  await fleet.clock.advance(200_000);
-  expect(at).toBeLessThan(62_000);
-});
-
 it("resets everything whatever groups hosts", async () => {
   const fleet = new Fleet();
   const one = fleet.add({ default: { minDelay: "60s" }, groupBy: (url: URL) => `team of ${url.hostname}` });
