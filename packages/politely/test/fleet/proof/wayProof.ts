@@ -28,7 +28,8 @@ export function wayProof(ground: () => Ground & { readonly place: ServedPlace<un
     attempts += 1;
     const host = `way${attempts}.test`;
     const book: Book = {
-      permitTtlMs: 1_500,
+      // A question on a connection that hangs is given up after 1.5 s: a place has to live longer than that and a renewal.
+      permitTtlMs: 4_000,
       hosts: {
         [host]: { rate: { count: 40, perMs: 1_000, burst: 4 }, windows: [{ count: 15, perMs: 300 }], places: 4 },
       },
