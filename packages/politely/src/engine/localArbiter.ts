@@ -269,8 +269,8 @@ export class LocalArbiter implements PermitOwner {
     const random = isBad ? this.engine.random() : 0;
     const holds = needHolds(slab.key(slot));
     const beforeUs = holdsReadyAt(slab.key(slot), holds, rule, nowUs);
-    if (holdsHear(holds, rule, answer, { ...at, random }) && holds.incident !== undefined)
-      this.tellCooldown(key, answer, nowUs, holds.incident);
+    const isHit = holdsHear(holds, rule, answer, { ...at, random });
+    if (isHit && holds.incident !== undefined) this.tellCooldown(key, answer, nowUs, holds.incident);
     if (isLesson) {
       // Only a host and its intents have a latency: what several hosts share has none of its own.
       const isOneSite = scopeName === "host" || scopeName === "intent";
@@ -281,7 +281,7 @@ export class LocalArbiter implements PermitOwner {
     }
     // A gap that grew a little makes hardly anybody late; each finds out at its deadline.
     const isLonger = holdsReadyAt(slab.key(slot), holds, rule, nowUs) > Math.max(beforeUs, nowUs) + LATER_US;
-    if (isLonger) queue.judgeDeadlines(slot);
+    if (isHit || isLonger) queue.judgeDeadlines(slot);
   }
 
   /** Says that an answer has begun or lengthened a hold. */
