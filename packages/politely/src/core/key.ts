@@ -21,6 +21,11 @@ export const ONE: Cost = { rate: 1, window: 1, quota: 1 };
 /** The cost of a request that was never sent. */
 export const NOTHING: Cost = { rate: 0, window: 0, quota: 0 };
 
+/** Whether a cost is nothing at all, or a correction changes nothing. */
+export function isNothing({ rate, window, quota }: Cost): boolean {
+  return rate === 0 && window === 0 && quota === 0;
+}
+
 /** Those who go first: how many requests, and what they cost together. */
 export interface Ahead {
   readonly requests: number;

@@ -1,5 +1,5 @@
 import { type Answer, answerOf, isBadAnswer } from "../core/answer.js";
-import { type Ahead, NOTHING, ONE } from "../core/key.js";
+import { type Ahead, isNothing, NOBODY, ONE } from "../core/key.js";
 import { holdsReadyAt, needHolds } from "../core/limits/holds.js";
 import { inFlight, isFollowed } from "../core/limits/places.js";
 import type { Rule } from "../core/rule.js";
@@ -208,7 +208,7 @@ export class FleetArbiter extends LocalArbiter {
     const { failure } = this.link;
     this.assertOpen(need);
     if (this.isFree(need) || failure !== undefined) {
-      const stop = this.look(need, costs, nowUs, { requests: 0, units: NOTHING });
+      const stop = this.look(need, costs, nowUs, NOBODY);
       if (stop === undefined) return this.take(need, costs, nowUs, nowUs);
       return { index: stop.index, limit: stop.limit ?? "queue", atUs: stop.atUs, words: "it is not its turn" };
     }
@@ -368,7 +368,7 @@ export class FleetArbiter extends LocalArbiter {
     const isHeard = isBad || answer.budget !== undefined || start.keys.some((key) => this.#held.has(key));
     const meant = meantIn(permit, answer);
     const keys = settleKeys(start, answer.kind === "unused" ? undefined : spent, meant);
-    const changes = keys.some(({ unused: { rate, window, quota } }) => rate !== 0 || window !== 0 || quota !== 0);
+    const changes = !keys.every(({ unused }) => isNothing(unused));
     if (!(isOver && start.isFollowed) && !changes && !isHeard) return;
     const { startedUs, grantedUs, place } = start;
     const random = isBad ? this.engine.random() : 0;

@@ -305,11 +305,7 @@ export class StoreLimiter implements SharedLimiter {
     const need = engine.need(target, engine.nowUs());
     const looked = engine.isClosed || arbiter.isFree(need) ? undefined : await this.#look(target);
     if (looked === undefined) return own;
-    return Object.assign(
-      Object.create(Object.getPrototypeOf(own) as object) as Stats,
-      own,
-      limitsOf(need, looked.keys[0], looked.nowUs),
-    );
+    return statsLike(own, { ...own, ...limitsOf(need, looked.keys[0], looked.nowUs) });
   }
 
   /** The part of a need that a target names: its intent and scopes if it has any, else its host. */
@@ -352,10 +348,12 @@ function limitsOf(
 /** What this process counted at a host. How its limits stand only the store knows, which is not asked for all hosts. */
 function withoutLimits(stats: Stats): Stats {
   const { tokens: _, window: __, ...own } = stats;
-  return Object.assign(Object.create(Object.getPrototypeOf(stats) as object) as Stats, own, {
-    cooldownMs: 0,
-    windows: [],
-  });
+  return statsLike(stats, { ...own, cooldownMs: 0, windows: [] });
+}
+
+/** Statistics with these fields, that can do what others can. */
+function statsLike(others: Stats, fields: object): Stats {
+  return Object.assign(Object.create(Object.getPrototypeOf(others) as object) as Stats, fields);
 }
 
 function isFleet(options: StatsOptions | undefined): boolean {

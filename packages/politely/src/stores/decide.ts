@@ -1,7 +1,7 @@
 import { isBadAnswer } from "../core/answer.js";
 import { adopt, forgetPacing as forget } from "../core/change.js";
 import { end, giveBack, owesUntil, readyAt, record, take, unitsSince } from "../core/decide.js";
-import { type Ahead, type Cost, NOBODY, ROW, type Taken } from "../core/key.js";
+import { type Ahead, type Cost, isNothing, NOBODY, ROW, type Taken } from "../core/key.js";
 import { holdsHear, holdsTake, needHolds } from "../core/limits/holds.js";
 import { inFlight, isFollowed, placesOf, placesTake } from "../core/limits/places.js";
 import { owedAt, owedIn } from "../core/limits/rate.js";
@@ -88,7 +88,7 @@ export function decide(states: readonly StoredKey[], operation: LimitOperation, 
       return once(states, operation, nowUs, () => takeStarts(states, operation, nowUs));
     case "settle":
       // What gives nothing back may be carried out twice.
-      return operation.keys.every(({ unused }) => unused.rate === 0 && unused.window === 0 && unused.quota === 0)
+      return operation.keys.every(({ unused }) => isNothing(unused))
         ? settle(states, operation, nowUs)
         : once(states, operation, nowUs, () => settle(states, operation, nowUs));
     case "record":
@@ -441,8 +441,7 @@ function settle(states: readonly StoredKey[], operation: SettleOperation, nowUs:
     const taken = { startedUs, previousUs: Math.min(previousUs, latestUs), unitsAfter, cost, period, place: held };
     const laterUnits = unitsSince(state, taken);
     const isUnused = answer.kind === "unused";
-    if (unused.rate !== 0 || unused.window !== 0 || unused.quota !== 0)
-      giveBack(state, rule, taken, unused, nowUs, isUnused);
+    if (!isNothing(unused)) giveBack(state, rule, taken, unused, nowUs, isUnused);
     if (isUnused) state.starts = Math.max(0, state.starts - 1);
     if (isOver && held !== undefined) {
       const answeredUs = Math.max(nowUs, startedUs);
