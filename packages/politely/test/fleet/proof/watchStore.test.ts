@@ -13,26 +13,22 @@ const { watchStore } = (await import(new URL("watchStore.mjs", import.meta.url).
   watchStore(store: Store, onSettled: () => void): Watched;
 };
 
+/** Asks for one start of a host, by numbers that may be used again. */
+function takerOf(store: Store) {
+  const cost = { rate: 1, window: 1, quota: 1 };
+  const keys = [{ rule: compileRule({ minDelay: "1s" }), cost, slowUs: 0 }];
+  const once = { count: 1, horizonUs: 0, grainUs: 1, doesWait: false, isTold: false };
+  return (number: number) =>
+    store.transact(["host x"], { kind: "take", asker: "p.1", number, isAgain: false, keys, ...once });
+}
+
 it("counts a take that was refused and one that was granted, each once though it was sent twice", async () => {
   let nowUs = 1_000_000;
   const { store, tallies } = watchStore(
     memoryStore(() => nowUs),
     () => undefined,
   );
-  const keys = [{ rule: compileRule({ minDelay: "1s" }), cost: { rate: 1, window: 1, quota: 1 }, slowUs: 0 }];
-  const take = (sequence: number) =>
-    store.transact(["host x"], {
-      kind: "take",
-      asker: "p.1",
-      number: sequence,
-      isAgain: false,
-      keys,
-      count: 1,
-      horizonUs: 0,
-      grainUs: 1,
-      doesWait: false,
-      isTold: false,
-    });
+  const take = takerOf(store);
   expect([await take(1), await take(1)].map(({ grants }) => grants.length)).toEqual([1, 1]);
   expect((await take(2)).grants).toHaveLength(0);
   nowUs += 1_600_000;
@@ -48,20 +44,7 @@ it("does not count a start again that a late repetition of an earlier question i
     memoryStore(() => nowUs),
     () => undefined,
   );
-  const keys = [{ rule: compileRule({ minDelay: "1s" }), cost: { rate: 1, window: 1, quota: 1 }, slowUs: 0 }];
-  const take = (sequence: number) =>
-    store.transact(["host x"], {
-      kind: "take",
-      asker: "p.1",
-      number: sequence,
-      isAgain: false,
-      keys,
-      count: 1,
-      horizonUs: 0,
-      grainUs: 1,
-      doesWait: false,
-      isTold: false,
-    });
+  const take = takerOf(store);
   await take(1);
   expect((await take(2)).grants).toHaveLength(0);
   nowUs += 1_600_000;
