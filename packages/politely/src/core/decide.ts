@@ -13,14 +13,6 @@ import type { Rule } from "./rule.js";
 
 const { FLIGHT, LAST_US, UNITS } = ROW;
 
-const LIMITS = [
-  ["minDelay", gapReadyAt],
-  ["rate", rateReadyAt],
-  ["window", windowReadyAt],
-  ["quota", quotaReadyAt],
-  ["concurrency", placesReadyAt],
-] as const;
-
 /** The limit that the last `readyAt` found most binding. */
 export const binding: { limit: LimitKind | undefined } = { limit: undefined };
 
@@ -40,10 +32,17 @@ export function readyAt(key: Key, rule: Rule, cost: Cost, nowUs: number, ahead: 
     const heldUs = rule.enabled ? holdsReadyAt(key, holds, rule, nowUs, tell) : atUs;
     if (heldUs > atUs) [atUs, binding.limit] = [heldUs, "cooldown"];
   }
-  for (const [limit, limitReadyAt] of LIMITS) {
-    const limitUs = limitReadyAt(key, rule, cost, nowUs, ahead, tell);
-    if (limitUs > atUs) [atUs, binding.limit] = [limitUs, limit];
-  }
+  // One after the other rather than by a table: V8 makes one piece of code of it.
+  const gapUs = gapReadyAt(key, rule, nowUs, ahead, tell);
+  if (gapUs > atUs) [atUs, binding.limit] = [gapUs, "minDelay"];
+  const rateUs = rateReadyAt(key, rule, cost, nowUs, ahead, tell);
+  if (rateUs > atUs) [atUs, binding.limit] = [rateUs, "rate"];
+  const windowUs = windowReadyAt(key, rule, cost, nowUs, ahead, tell);
+  if (windowUs > atUs) [atUs, binding.limit] = [windowUs, "window"];
+  const quotaUs = quotaReadyAt(key, rule, cost, nowUs, ahead, tell);
+  if (quotaUs > atUs) [atUs, binding.limit] = [quotaUs, "quota"];
+  const placesUs = placesReadyAt(key, rule, nowUs, ahead, tell);
+  if (placesUs > atUs) [atUs, binding.limit] = [placesUs, "concurrency"];
   return atUs;
 }
 

@@ -4,17 +4,21 @@ import type { HostRule, ResolvedTarget } from "../policy/types.js";
 
 // Read this file after core/key.ts. It says what the queue knows of a request, and what it is told by the arbiter that it asks (localArbiter.ts).
 
-/** The keys a request needs, all at once. Requests with the same name stand in one lane. */
-export interface Need {
-  readonly name: string;
-  /** The key of the host. */
-  readonly key: string;
+/** The keys of a request. */
+export interface KeysOf {
   /** The rows of its keys: the host first, then intent, scopes and `global` as far as it has them. */
   readonly slots: readonly number[];
   /** `"host"`, `"intent"`, a scope's name or `"global"` for each of `slots`. */
   readonly scopeNames: readonly string[];
   /** The names of the rows, for each of `slots`. */
   readonly rowNames: readonly string[];
+}
+
+/** What a request needs, all at once. Requests with the same name stand in one lane. */
+export interface Need extends KeysOf {
+  readonly name: string;
+  /** The key of the host. */
+  readonly key: string;
   readonly host: HostRule;
   readonly target: ResolvedTarget;
 }

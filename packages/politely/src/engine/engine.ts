@@ -1,7 +1,5 @@
 import type { Answer } from "../core/answer.js";
 import { WallCalendar } from "../core/calendar.js";
-import { ROW } from "../core/key.js";
-import { owedAt } from "../core/limits/rate.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import type { Clock, Outcome, Target } from "../types.js";
@@ -9,12 +7,10 @@ import type { Need } from "./arbiter.js";
 import { Books } from "./books.js";
 import { type Forget, Keys } from "./keys.js";
 import { LocalArbiter } from "./localArbiter.js";
-import { HeldPermit } from "./permit.js";
+import type { HeldPermit } from "./permit.js";
 import { Queue } from "./queue.js";
-import { IS_IDLE, PROFILE_MASK, Slab } from "./slab.js";
+import { IS_IDLE, Slab } from "./slab.js";
 import { toUs } from "./systemClock.js";
-
-const { FLIGHT, LAST_US, OWED, PROFILE, SEEN_US, UNITS } = ROW;
 
 /** How many unknown intents are warned about. */
 const WARNED_MOST = 100;
@@ -48,7 +44,7 @@ export class Engine {
   readonly queue: Queue;
   isClosed = false;
   /** The short way is open. */
-  #isPlain = false;
+  isPlain = false;
   /** The last host that took the short way. */
   #hotKey = "";
   #hotSlot = -1;
@@ -106,48 +102,18 @@ export class Engine {
       !this.isClosed &&
       this.events.emit === undefined &&
       this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
-    this.#isPlain = isFree && policy.hostIsKey && policy.global === undefined;
+    this.isPlain = isFree && policy.hostIsKey && policy.global === undefined;
   }
 
-  /**
-   * The short way, for a known host given by its name, with gap and bucket at most: the arithmetic of `core/limits/gap.ts` and `rate.ts` on its row, without the
-   * questions whose answers are known. Undefined: it would have to wait, which counts as refused unless it `isPatient`; null: the composed way decides.
-   */
-  startPlain(target: Target, isPatient: boolean): HeldPermit | undefined | null {
-    if (!this.#isPlain || typeof target !== "string") return null;
+  /** The short way for a newcomer, a host given by its name. Undefined: it would have to wait; null: the composed way decides. */
+  startPlain(target: Target): HeldPermit | undefined | null {
+    if (!this.isPlain || typeof target !== "string") return null;
     const slot = target === this.#hotKey ? this.#hotSlot : this.keys.rows.get(target);
     if (slot === undefined) return null;
     this.#hotKey = target;
     this.#hotSlot = slot;
-    const nowUs = this.nowUs();
-    const { words, halves } = this.slab.chunkOf(slot);
-    const word = this.slab.wordOf(slot);
-    const half = 2 * word;
-    const number = halves[half + PROFILE];
-    const profile = number > PROFILE_MASK ? undefined : this.keys.profiles[number];
-    if (profile === undefined || !profile.isSimple || profile.era !== this.keys.era) return null;
-    const { gapUs, maxHoldUs, rateCount, ratePerUs } = profile.rule;
-    const previousUs = words[word + LAST_US];
-    // Starts in flight that have come to nothing are counted as lost first.
-    if (halves[half + FLIGHT] !== 0 && previousUs + maxHoldUs <= nowUs) return null;
-    const owed = rateCount === 0 ? 0 : owedAt(rateCount, words[word + OWED], words[word + SEEN_US], nowUs) + ratePerUs;
-    if (previousUs + gapUs > nowUs || owed > profile.owedMost) {
-      if (!isPatient) this.books.count(slot, "refused");
-      return undefined;
-    }
-    if (rateCount !== 0) {
-      words[word + OWED] = owed;
-      words[word + SEEN_US] = nowUs;
-    }
-    words[word + LAST_US] = nowUs;
-    halves[half + FLIGHT] += 1;
-    const unitsAfter = (halves[half + UNITS] + 1) >>> 0;
-    halves[half + UNITS] = unitsAfter;
-    this.books.granted(slot, nowUs, 0);
-    this.keys.granted(nowUs);
-    this.books.flying += 1;
-    const sinceUs = previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - previousUs;
-    return new HeldPermit(this.arbiter, target, slot, nowUs, unitsAfter, sinceUs);
+    const started = this.arbiter.takePlain(target, slot, false);
+    return started === this.arbiter.stop ? undefined : (started as HeldPermit | null);
   }
 
   /** Takes a target apart and finds its rows. Nothing may be swept between this and taking from them. */

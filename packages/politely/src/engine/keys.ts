@@ -1,6 +1,6 @@
 import { adopt, forgetPacing } from "../core/change.js";
 import { owesUntil } from "../core/decide.js";
-import { ROW } from "../core/key.js";
+import { type Key, ROW } from "../core/key.js";
 import { inFlight, isFollowed } from "../core/limits/places.js";
 import { rateDrain } from "../core/limits/rate.js";
 import type { Rule } from "../core/rule.js";
@@ -119,7 +119,10 @@ export class Keys {
 
   /** How long the limits of a request let it wait. */
   maxWaitUs({ slots }: Need): number {
-    return Math.min(...slots.map((slot) => this.ruleOf(slot).maxWaitUs));
+    let leastUs = Number.POSITIVE_INFINITY;
+    for (let index = 0; index < slots.length; index++)
+      leastUs = Math.min(leastUs, this.ruleOf(slots[index]).maxWaitUs);
+    return leastUs;
   }
 
   #profileOf(slot: number): Profile {
@@ -277,8 +280,8 @@ export class Keys {
       rateDrain(this.slab.key(slot), rule, nowUs);
       return;
     }
-    this.loseLoose(slot, nowUs);
     const key = this.slab.key(slot);
+    this.loseLoose(key, slot, nowUs);
     if (what !== "stats") forgetPacing(key, nowUs, what === "all");
     if (what !== "pacing" && !this.slab.hasFlag(slot, IS_OTHER) && !this.books.isBlank(slot))
       this.books.clear(slot, inFlight(key, rule, nowUs), nowUs, isAlone);
@@ -325,8 +328,7 @@ export class Keys {
   }
 
   /** Counts starts in flight of a row as lost, once it has not started for `maxHold`. */
-  loseLoose(slot: number, nowUs: number): void {
-    const { words, halves, at, rest } = this.slab.key(slot);
+  loseLoose({ words, halves, at, rest }: Key, slot: number, nowUs: number): void {
     const lost = halves[2 * at + FLIGHT];
     const lastUs = rest?.looseUs ?? words[at + LAST_US];
     if (lost === 0 || lastUs + this.ruleOf(slot).maxHoldUs > nowUs) return;

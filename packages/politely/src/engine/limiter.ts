@@ -92,7 +92,7 @@ export class LocalLimiter implements Limiter {
   }
 
   acquire(target: Target, options?: AcquireOptions): Promise<Permit> {
-    const plain = options === undefined ? this.#engine.startPlain(target, true) : null;
+    const plain = options === undefined ? this.#engine.startPlain(target) : null;
     // Asked by a field of it, V8 knows what it is when it makes the promise. Else it would have to look for a `then` there, a quarter of the whole call.
     if (plain !== null && plain !== undefined && plain.mark >= 0) return Promise.resolve(plain);
     try {
@@ -112,9 +112,13 @@ export class LocalLimiter implements Limiter {
   }
 
   tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Permit | undefined {
-    const plain = options === undefined ? this.#engine.startPlain(target, false) : null;
-    if (plain !== null) return plain;
-    const { queue } = this.#engine;
+    const plain = options === undefined ? this.#engine.startPlain(target) : null;
+    if (plain !== null && plain !== undefined) return plain;
+    const { books, keys, queue } = this.#engine;
+    if (plain === undefined) {
+      books.count(keys.rows.get(target as string), "refused");
+      return undefined;
+    }
     const { need, costs, nowUs } = this.#request(target, options);
     const permit = queue.start(need, costs, nowUs);
     if (permit === undefined) queue.refused(need, costs, "POLITELY_BUSY", nowUs);
@@ -182,7 +186,7 @@ export class LocalLimiter implements Limiter {
 
   async run<T>(target: Target, task: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
     if (typeof task !== "function") throw new TypeError(`task must be a function; got ${String(task)}.`);
-    const plain = options === undefined ? this.#engine.startPlain(target, true) : null;
+    const plain = options === undefined ? this.#engine.startPlain(target) : null;
     const granted = plain ?? this.enter(target, options);
     const permit = granted instanceof Promise ? await granted : granted;
     const loan = this.follower?.relay?.lend(target, permit);

@@ -1,7 +1,7 @@
 import type { Answer } from "../core/answer.js";
 import { ONE, type Taken } from "../core/key.js";
 import type { Outcome, ReleaseOptions } from "../types.js";
-import { HOST_ONLY } from "./arbiter.js";
+import { HOST_ONLY, type KeysOf } from "./arbiter.js";
 
 /** Who takes permits back. */
 export interface PermitOwner {
@@ -15,12 +15,10 @@ export interface PermitOwner {
   sharedStart?(permit: HeldPermit): { readonly startedUs: number; readonly token: number | undefined };
 }
 
-/** One of the keys of a start, and what was taken from it; nothing for a start that was recorded. */
-export interface Part {
-  readonly slot: number;
-  readonly rowName: string;
-  readonly scopeName: string;
-  readonly taken: Taken | undefined;
+/** The keys of a start, and what was taken from each; nothing for a start that was recorded. */
+export interface Grant {
+  readonly need: KeysOf;
+  readonly taken: readonly Taken[];
 }
 
 // Older engines have no Symbol.dispose; the permit is then simply not disposable by `using`.
@@ -39,7 +37,7 @@ export class HeldPermit {
     public mark: number,
     readonly startedUs: number,
     /** For one unit of one key just `UNITS` of its block after the start. */
-    readonly detail: number | readonly Part[],
+    readonly detail: number | Grant,
     /** How long after the start before; undefined when there was none. A difference, since V8 keeps small whole numbers without an object of their own. */
     readonly sinceUs: number | undefined,
     /** Undefined for a start that did not wait, so that no number is made for it. */
@@ -60,9 +58,8 @@ export class HeldPermit {
 
   /** When its place was free again, since it was held for longer than `maxHold`; undefined while it has one, and once released. */
   get lapsedAtMs(): number | undefined {
-    const { detail } = this;
-    if (typeof detail === "number" || this.isReleased) return undefined;
-    const lapsedUs = detail.find(({ taken }) => taken?.place?.lapsedUs !== undefined)?.taken?.place?.lapsedUs;
+    if (typeof this.detail === "number" || this.isReleased) return undefined;
+    const lapsedUs = this.detail.taken.find(({ place }) => place?.lapsedUs !== undefined)?.place?.lapsedUs;
     return lapsedUs === undefined ? undefined : lapsedUs / 1000;
   }
 
@@ -70,18 +67,12 @@ export class HeldPermit {
     return (this.waitedUs ?? 0) / 1000;
   }
 
-  get parts(): readonly Part[] {
-    const { key: rowName, mark, startedUs, detail, sinceUs = Number.POSITIVE_INFINITY } = this;
+  get grant(): Grant {
+    const { key, mark, startedUs, detail, sinceUs = Number.POSITIVE_INFINITY } = this;
     if (typeof detail !== "number") return detail;
-    const taken = {
-      startedUs,
-      previousUs: startedUs - sinceUs,
-      unitsAfter: detail,
-      cost: ONE,
-      place: undefined,
-      period: -1,
-    };
-    return [{ slot: mark < 0 ? ~mark : mark, rowName, scopeName: HOST_ONLY[0], taken }];
+    const previousUs = startedUs - sinceUs;
+    const taken = { startedUs, previousUs, unitsAfter: detail, cost: ONE, place: undefined, period: -1 };
+    return { need: { slots: [mark < 0 ? ~mark : mark], rowNames: [key], scopeNames: HOST_ONLY }, taken: [taken] };
   }
 
   /** What a log should show of it. */

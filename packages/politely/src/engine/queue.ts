@@ -8,6 +8,7 @@ import { Heap } from "./heap.js";
 import { Elder, Gate, isDueBefore, isElderBefore, isGateBefore, isLaneBefore, Lane, Waiter } from "./lanes.js";
 import { costOf } from "./options.js";
 import { outlookOf, type WaitTold } from "./outlook.js";
+import type { HeldPermit } from "./permit.js";
 import { Signals } from "./signals.js";
 import { HAS_GATE, IS_OTHER } from "./slab.js";
 import { OneTimer } from "./systemClock.js";
@@ -115,17 +116,17 @@ export class Queue {
     return this.#wait(need, costs, options, nowUs + maxWaitUs, nowUs);
   }
 
-  /** Apart from `enter`, so that those who do not wait pay nothing for the promise. */
   #wait(need: Need, costs: Costs, options: AcquireOptions, deadlineUs: number, nowUs: number): Promise<Permit> {
-    return new Promise((resolve, reject) => {
-      // A copy, since the caller may use its options again.
-      const { signal, maxWait, priority, cost } = options;
-      const own = options === NO_OPTIONS ? options : { signal, maxWait, priority, cost };
-      const waiter = new Waiter(nowUs, ++this.#sequence, costs, need.target, own, deadlineUs, resolve, reject);
-      this.#add(waiter, own.priority ?? 0, need, nowUs);
-      this.#signals.watch(waiter);
-      this.run(nowUs);
-    });
+    const promise = new Promise<Permit>(capture);
+    // A copy, since the caller may use its options again.
+    const { signal, maxWait, priority = 0, cost } = options;
+    const own = options === NO_OPTIONS ? options : { signal, maxWait, priority, cost };
+    const { resolve, reject } = captured;
+    const waiter = new Waiter(nowUs, ++this.#sequence, costs, need.target, own, deadlineUs, resolve, reject);
+    this.#add(waiter, priority, need, nowUs);
+    this.#signals.watch(waiter);
+    this.run(nowUs);
+    return promise;
   }
 
   #tellWait({ key }: Need, { waitMs, reason }: WaitTold, ahead: number, nowUs: number): void {
@@ -134,9 +135,9 @@ export class Queue {
 
   /** The error for one more, where a key of a request has no room for it in its queue, by more than `extra` places. */
   #fullness({ key, slots, scopeNames }: Need, extra: number): QueueFullError | undefined {
-    for (const [index, slot] of slots.entries()) {
-      const { maxQueue } = this.engine.keys.ruleOf(slot);
-      if (this.waitingAt(slot) >= maxQueue + extra)
+    for (let index = 0; index < slots.length; index++) {
+      const { maxQueue } = this.engine.keys.ruleOf(slots[index]);
+      if (this.waitingAt(slots[index]) >= maxQueue + extra)
         return new QueueFullError(index === 0 ? key : scopeNames[index], maxQueue);
     }
     return undefined;
@@ -392,18 +393,35 @@ export class Queue {
     // Its signal is telling everybody just now, and somebody told before it has made the queue run.
     else if (signal?.aborted === true) this.#cancel(head, signal.reason);
     else {
+      const plain = this.#startPlain(gate, lane, head);
+      if (plain !== undefined) {
+        if (plain !== null) this.#granted(lane, head, plain, nowUs);
+        return;
+      }
       const stop = this.#stopOf(lane, nowUs);
-      if (stop === undefined) this.#grant(lane, head, nowUs);
-      else this.#stopAt(lane, stop);
+      if (stop !== undefined) this.#stopAt(lane, stop);
+      else this.#granted(lane, head, this.engine.arbiter.take(lane.need, head.costs, head.askedUs, nowUs), nowUs);
     }
   }
 
-  #grant(lane: Lane, head: Waiter, nowUs: number): void {
-    const permit = this.engine.arbiter.take(lane.need, head.costs, head.askedUs, nowUs);
+  /** The short way for the head of the only lane at a key: its permit; null: it was stopped there; undefined: the composed way decides. */
+  #startPlain(gate: Gate, lane: Lane, head: Waiter): HeldPermit | null | undefined {
+    const { arbiter, isPlain } = this.engine;
+    if (!isPlain || gate.lanes.size > 1 || lane.gates.length > 1 || head.costs !== ONE) return undefined;
+    const started = arbiter.takePlain(lane.need.key, gate.slot, true, head.askedUs);
+    if (started === null) return undefined;
+    if (started !== arbiter.stop) return started as HeldPermit;
+    this.#setReady(gate, arbiter.stop.atUs, arbiter.stop.slackUs);
+    return null;
+  }
+
+  #granted(lane: Lane, head: Waiter, permit: HeldPermit, nowUs: number): void {
     lane.startUs = nowUs;
     lane.startSequence = ++this.#sequence;
     this.#leave(head);
-    for (const slot of lane.need.slots) this.touch(slot);
+    // Its own lane was looked at when the head left; others at these keys may go on, too.
+    const least = lane.size > 0 ? 1 : 0;
+    for (const gate of lane.gates) if (gate.lanes.size > least) this.touch(gate.slot);
     head.resolve(permit);
   }
 
@@ -573,6 +591,13 @@ export class Queue {
     // Somebody was woken, or waits for an answer or for `resume`: then the process stays.
     return this.engine.nowUs() + (nextUs > 0 ? FAR_US : 0);
   }
+}
+
+/** The two ends of the promise that was made last. One function for all promises takes them out, so that none needs a function of its own. */
+const captured: { resolve: Waiter["resolve"]; reject: Waiter["reject"] } = { resolve: () => undefined, reject: () => undefined };
+function capture(resolve: Waiter["resolve"], reject: Waiter["reject"]): void {
+  captured.resolve = resolve;
+  captured.reject = reject;
 }
 
 /** A key of the lane where another one stands before it; undefined when it is its turn at all of them. */

@@ -3,7 +3,7 @@ import { type Ahead, isNothing, NOBODY, ONE } from "../core/key.js";
 import { holdsReadyAt, needHolds } from "../core/limits/holds.js";
 import { inFlight, isFollowed } from "../core/limits/places.js";
 import type { Rule } from "../core/rule.js";
-import { type Costs, costAt, keyName, type Need, type Stop, type TellAt } from "../engine/arbiter.js";
+import { type Costs, costAt, type KeysOf, keyName, type Need, type Stop, type TellAt } from "../engine/arbiter.js";
 import type { Engine } from "../engine/engine.js";
 import { LocalArbiter } from "../engine/localArbiter.js";
 import { readCost } from "../engine/options.js";
@@ -103,12 +103,6 @@ export class FleetArbiter extends LocalArbiter {
   readonly #full = new Set<Line>();
   /** Reports that are on their way. */
   readonly #reports = new WeakMap<HeldPermit, Promise<unknown>>();
-  readonly #stop: { -readonly [Field in keyof Stop]: Stop[Field] } = {
-    index: 0,
-    atUs: 0,
-    slackUs: 0,
-    limit: undefined,
-  };
   #lineCount = 0;
   /** Ends what `listen` of the store began. */
   #unlisten: (() => void) | undefined = undefined;
@@ -160,7 +154,7 @@ export class FleetArbiter extends LocalArbiter {
     const readyUs = Math.max(first?.atUs ?? Number.POSITIVE_INFINITY, slowUs);
     if (first !== undefined && readyUs <= nowUs) return undefined;
     const mayAsk = isShort && !line.isAsking && line.blocked === 0;
-    const stop = this.#stop;
+    const stop = this.stop;
     stop.atUs = mayAsk ? Math.min(readyUs, Math.max(line.askUs, slowUs)) : readyUs;
     stop.index = line.stop?.index ?? 0;
     stop.limit = line.stop?.limit;
@@ -178,7 +172,7 @@ export class FleetArbiter extends LocalArbiter {
       const holds = key.rest?.holds;
       if (holds !== undefined) atUs = Math.max(atUs, holdsReadyAt(key, holds, keys.ruleOf(slot), nowUs));
     }
-    return atUs > nowUs ? Object.assign(this.#stop, { index: 0, limit: "cooldown", atUs, slackUs: 0 }) : undefined;
+    return atUs > nowUs ? Object.assign(this.stop, { index: 0, limit: "cooldown", atUs, slackUs: 0 }) : undefined;
   }
 
   override take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit {
@@ -298,15 +292,14 @@ export class FleetArbiter extends LocalArbiter {
     const answer = this.engine.options.readOutcome(outcome);
     const isNews = !this.isKnown(permit, answer);
     void super.releasePermit(permit, outcome, options);
-    this.#wakeFull(permit.parts.map(({ slot }) => slot));
+    this.#wakeFull(permit.grant.need.slots);
     if (start === undefined) {
       this.outage.ended(permit);
       if (isNews) await this.#tellLate(permit, answer);
       return;
     }
     this.places.remove(start);
-    const scopes = permit.parts.map(({ scopeName }) => scopeName);
-    const spent = options?.cost === undefined ? start.costs : readCost(scopes, options.cost, 0);
+    const spent = options?.cost === undefined ? start.costs : readCost(permit.grant.need.scopeNames, options.cost, 0);
     const heard: Answer = isNews ? answer : { ...answer, kind: "neutral", budget: undefined };
     await this.#settle(start, heard, spent, permit, true);
   }
@@ -326,13 +319,13 @@ export class FleetArbiter extends LocalArbiter {
   /** Tells a store that is back of a bad answer to a start that it does not know. */
   async #tellLate(permit: HeldPermit, answer: Answer): Promise<void> {
     if (this.link.failure !== undefined || !isBadAnswer(answer.kind)) return;
-    const { parts } = permit;
+    const { need } = permit.grant;
     const meant = meantIn(permit, answer);
-    const names = parts.map(({ rowName }) => storeName(this.fleet.name, rowName));
-    const keys = parts.map(({ slot }) => ({ rule: this.engine.keys.ruleOf(slot), cost: ONE, slowUs: 0 }));
+    const names = this.names(need);
+    const keys = this.#rules(need).map((rule) => ({ rule, cost: ONE, slowUs: 0 }));
     const told = { agesUs: [], counts: [], answer, meant, random: this.engine.random() };
     const work = this.link.send(names, { kind: "record", asker: this.#newAsker(), keys, ...told });
-    this.#block(parts[meant].slot, work);
+    this.#block(need.slots[meant], work);
     const unheard = (): void => this.outage.noteHeld(permit, answer.scope ?? "host");
     await this.track(work.then(({ reply }) => this.#heard(names, permit.key, reply), unheard));
   }
@@ -604,7 +597,7 @@ export class FleetArbiter extends LocalArbiter {
     if (line.ready.length > 0 || stop === undefined || (stop.awaitedUntilUs ?? stop.atUs) <= nowUs) return undefined;
     const { index, limit, atUs, awaitedUntilUs, words, because } = stop;
     tell(index, limit, atUs, words, awaitedUntilUs, because);
-    return Object.assign(this.#stop, { index, limit, atUs, slackUs: 0 });
+    return Object.assign(this.stop, { index, limit, atUs, slackUs: 0 });
   }
 
   /** Until when robots.txt holds a request in this process. */
@@ -697,12 +690,12 @@ export class FleetArbiter extends LocalArbiter {
     this.link.close();
   }
 
-  #rules({ slots }: Need): Rule[] {
+  #rules({ slots }: KeysOf): Rule[] {
     return slots.map((slot) => this.engine.keys.ruleOf(slot));
   }
 
   /** The names of its keys in the store. */
-  names({ rowNames }: Need): string[] {
+  names({ rowNames }: KeysOf): string[] {
     return rowNames.map((rowName) => storeName(this.fleet.name, rowName));
   }
 
@@ -754,13 +747,8 @@ export class FleetArbiter extends LocalArbiter {
 }
 
 /** Which of the keys of a start its answer speaks of. */
-function meantIn({ parts }: HeldPermit, { scope }: Answer): number {
-  return scope === undefined
-    ? 0
-    : Math.max(
-        0,
-        parts.findIndex(({ scopeName }) => scopeName === scope),
-      );
+function meantIn({ grant }: HeldPermit, { scope }: Answer): number {
+  return scope === undefined ? 0 : Math.max(0, grant.need.scopeNames.indexOf(scope));
 }
 
 /** What a question came to, unless its caller gives up: then a start that it is granted goes back. */

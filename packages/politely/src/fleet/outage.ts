@@ -114,12 +114,14 @@ export class Outage {
     const names: string[] = [];
     const rules: Rule[] = [];
     const slots: number[] = [];
-    for (const { slot, rowName, taken } of permit.parts) {
+    const { need, taken } = permit.grant;
+    for (const [index, slot] of need.slots.entries()) {
+      const rowName = need.rowNames[index];
       const part = this.#engine?.keys.ruleOf(slot);
       if (part === undefined || !part.enabled) continue;
       names.push(storeName(this.options.name, rowName));
       slots.push(slot);
-      rules.push(this.#miss(rowName, part, nowUs, Math.max(taken?.cost.window ?? 1, taken?.cost.quota ?? 1)));
+      rules.push(this.#miss(rowName, part, nowUs, Math.max(taken[index].cost.window, taken[index].cost.quota)));
     }
     if (!rules.some(isFollowed)) return;
     const startedUs = nowUs + this.link.offsetUs;
@@ -152,9 +154,10 @@ export class Outage {
 
   /** Remembers that this process was answered something at a key that the store has not heard of. */
   noteHeld(permit: HeldPermit, scopeName: string): void {
-    const part = permit.parts.find((one) => one.scopeName === scopeName) ?? permit.parts[0];
-    const rule = this.#engine?.keys.ruleOf(part.slot);
-    if (rule?.enabled === true) this.#at(part.rowName, rule);
+    const { slots, rowNames, scopeNames } = permit.grant.need;
+    const index = Math.max(0, scopeNames.indexOf(scopeName));
+    const rule = this.#engine?.keys.ruleOf(slots[index]);
+    if (rule?.enabled === true) this.#at(rowNames[index], rule);
   }
 
   #miss(rowName: string, part: Rule, startedUs: number, units: number): Rule {

@@ -1,4 +1,4 @@
-import { type Ahead, type Cost, type Key, ROW, type Tell } from "../key.js";
+import { type Ahead, type Key, ROW, type Tell } from "../key.js";
 import type { Rule } from "../rule.js";
 
 const { LAST_US, UNITS } = ROW;
@@ -27,7 +27,7 @@ export function isAnswerDue({ rest }: Key, rule: Rule): boolean {
 }
 
 /** Two starts are never closer than `gapUs`. */
-export function gapReadyAt(key: Key, rule: Rule, _: Cost, nowUs: number, ahead: Ahead, tell?: Tell): number {
+export function gapReadyAt(key: Key, rule: Rule, nowUs: number, ahead: Ahead, tell?: Tell): number {
   if (rule.gapUs === 0) return nowUs;
   const latestUs = spacedFromUs(key, rule) + rule.gapUs;
   const atUs = ahead.requests === 0 ? latestUs : Math.max(latestUs, nowUs) + ahead.requests * rule.gapUs;

@@ -1,4 +1,4 @@
-import { type Ahead, type Cost, type Key, type Place, ROW, type Tell } from "../key.js";
+import { type Ahead, type Key, type Place, ROW, type Tell } from "../key.js";
 import type { Rule } from "../rule.js";
 
 const { FLIGHT, LAST_US } = ROW;
@@ -20,7 +20,7 @@ export function inFlight(key: Key, rule: Rule, nowUs: number): number {
 }
 
 /** At most `concurrency` starts in flight. A place whose permit is not released is free again after `maxHold`. */
-export function placesReadyAt(key: Key, rule: Rule, _: Cost, nowUs: number, ahead: Ahead, tell?: Tell): number {
+export function placesReadyAt(key: Key, rule: Rule, nowUs: number, ahead: Ahead, tell?: Tell): number {
   if (inFlight(key, rule, nowUs) + ahead.requests < rule.concurrency) return nowUs;
   const first = key.rest?.places?.first;
   const latestUs = (first?.startedUs ?? key.words[key.at + LAST_US]) + rule.maxHoldUs;

@@ -44,14 +44,17 @@ export function windowReadyAt(key: Key, rule: Rule, cost: Cost, nowUs: number, a
 
 /** When `units` fit beside those logged and those in flight; where only an answer can make room, when that would be a period ago at the latest. */
 export function windowFreeAt(key: Key, rule: Rule, window: WindowRule, units: number, nowUs: number): number {
+  const log = logOf(key.rest, window) ?? EMPTY;
+  const pending = pendingUnits(key);
+  // Most often even all that the log remembers would fit.
+  if (unitsBefore(log, log.atUs.length) + pending + units <= window.count) return nowUs;
   const used = windowUsed(key, window, nowUs);
   const excess = used + units - window.count;
   if (excess <= 0) return nowUs;
-  const logged = used - pendingUnits(key);
+  const logged = used - pending;
   const startedUs = key.rest?.places?.first?.startedUs ?? Number.POSITIVE_INFINITY;
   if (excess > logged) return startedUs + rule.maxHoldUs + window.perUs;
   // Once the starts that make up the excess have left.
-  const log = logOf(key.rest, window) ?? EMPTY;
   return log.atUs[firstAfter(log.sums, unitsBefore(log, log.atUs.length) - logged + excess - 1)] + window.perUs;
 }
 
