@@ -594,7 +594,10 @@ export class Queue {
 }
 
 /** The two ends of the promise that was made last. One function for all promises takes them out, so that none needs a function of its own. */
-const captured: { resolve: Waiter["resolve"]; reject: Waiter["reject"] } = { resolve: () => undefined, reject: () => undefined };
+const captured: { resolve: Waiter["resolve"]; reject: Waiter["reject"] } = {
+  resolve: () => undefined,
+  reject: () => undefined,
+};
 function capture(resolve: Waiter["resolve"], reject: Waiter["reject"]): void {
   captured.resolve = resolve;
   captured.reject = reject;
