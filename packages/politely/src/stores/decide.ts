@@ -132,8 +132,12 @@ function takeStarts(states: readonly StoredKey[], operation: TakeOperation, nowU
   const { asker, count, horizonUs, keys } = operation;
   // Who comes for the first time stands behind all others.
   let sinceUs = Number.POSITIVE_INFINITY;
+  // Whose turn has come takes the next start, whoever else is late.
+  let isDue = false;
   states.forEach((state, index) => {
-    sinceUs = Math.min(sinceUs, state.line.get(asker)?.sinceUs ?? sinceUs);
+    const turn = state.line.get(asker);
+    sinceUs = Math.min(sinceUs, turn?.sinceUs ?? sinceUs);
+    isDue ||= turn !== undefined && turn.turnUs <= nowUs + horizonUs;
     state.line.delete(asker);
     dropLate(state, nowUs);
     prepare(state, keys[index], nowUs);
@@ -142,7 +146,8 @@ function takeStarts(states: readonly StoredKey[], operation: TakeOperation, nowU
   const grants: Grant[] = [];
   let granted = 0;
   while (granted < count) {
-    const aheads = states.map((state, index) => aheadIn(state, sinceUs, soonUs(keys[index].rule, nowUs)));
+    const beforeUs = isDue ? Number.NEGATIVE_INFINITY : sinceUs;
+    const aheads = states.map((state, index) => aheadIn(state, beforeUs, soonUs(keys[index].rule, nowUs)));
     const readyUs = Math.max(...states.map((state, index) => readyOf(state, keys[index], 1, nowUs, aheads[index])));
     const atUs = Math.ceil(Math.max(readyUs, nowUs) / operation.grainUs) * operation.grainUs;
     if (!(atUs <= nowUs + horizonUs)) break;
@@ -150,7 +155,7 @@ function takeStarts(states: readonly StoredKey[], operation: TakeOperation, nowU
     grants.push(grant(states, operation, granted, together, atUs, nowUs));
     granted += together;
     // It had its turn.
-    if (granted >= (operation.inTurn ?? 1)) sinceUs = Number.POSITIVE_INFINITY;
+    if (granted >= (operation.inTurn ?? 1)) [sinceUs, isDue] = [Number.POSITIVE_INFINITY, false];
   }
   for (const [index, state] of states.entries()) keep(state, keys[index].rule, nowUs);
   return {

@@ -111,15 +111,16 @@ function F.lapse(state, rule)
   local following = call("ZRANGE", name, 0, 0, "WITHSCORES")[2]
   places.lapse = following and following + state.shift or huge
 end
--- Says since when an asker stood in line that does no longer.
+-- Says since when an asker stood in line that does no longer, and when its turn was.
 function F.leave(state, asker)
   local since = state.line > 0 and call("ZSCORE", F.part(state, "w"), asker)
-  if not since then return huge end
+  if not since then return huge, huge end
+  local turn = call("ZSCORE", F.part(state, "t"), asker)
   state.line = state.line - 1
   write("ZREM", F.part(state, "w"), asker)
   write("ZREM", F.part(state, "t"), asker)
   if state.costs > 0 then state.costs = state.costs - (write("HDEL", F.part(state, "c"), asker) or 0) end
-  return since + state.shift
+  return since + state.shift, turn + state.shift
 end
 -- Those who did not come at their turn are out of the line.
 function F.dropLate(state)

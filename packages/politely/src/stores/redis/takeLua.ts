@@ -120,9 +120,12 @@ local function standInLine(since)
 end
 return F.reply(function()
   local since, granted, grants, members, flags = huge, 0, {}, 0, 0
+  -- Whose turn has come takes the next start, whoever else is late.
+  local isDue = false
   for index, state in ipairs(states) do
     if state.line > 0 then
-      since = min(since, F.leave(state, asker))
+      local stood, turn = F.leave(state, asker)
+      since, isDue = min(since, stood), isDue or turn <= now + op.horizonUs
       F.dropLate(state)
     end
     F.prepare(state, keys[index].rule, keys[index].slowUs)
@@ -131,7 +134,7 @@ return F.reply(function()
   while granted < op.count do
     local ready, aheads = now, {}
     for index, state in ipairs(states) do
-      aheads[index] = state.line > 0 and F.ahead(state, keys[index].rule, since) or NOBODY
+      aheads[index] = not isDue and state.line > 0 and F.ahead(state, keys[index].rule, since) or NOBODY
       ready = max(ready, F.ready(state, keys[index].rule, keys[index].cost, 1, aheads[index]))
     end
     local at = ceil(ready / op.grainUs) * op.grainUs
@@ -140,7 +143,7 @@ return F.reply(function()
     grants[#grants + 1] = grant(granted, count, at)
     granted = granted + count
     -- It had its turn.
-    since = huge
+    since, isDue = huge, false
   end
   for index, state in ipairs(states) do
     F.keep(state, keys[index].rule)

@@ -40,8 +40,8 @@ describe("fifty processes that all wait for one key", () => {
       const granted = sum(after, host, "granted") - sum(before, host, "granted");
       console.info(`${host}: ${granted} starts, ${(calls / granted).toFixed(2)} calls for each`);
       expect(granted).toBeGreaterThan(10);
-      // Fifty processes on two cores come late to turns that are 5 ms apart; in virtual time it is 2 at most (test/shared/together).
-      expect(calls / granted).toBeLessThanOrEqual(host === "slow.test" ? 2 : 4);
+      // As L16 has it, though fifty processes on two cores come late to turns that are 5 ms apart.
+      expect(calls / granted).toBeLessThanOrEqual(2);
     }
   });
 });
