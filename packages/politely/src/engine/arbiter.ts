@@ -1,8 +1,36 @@
-import type { Cost, Tell } from "../core/key.js";
+import type { Ahead, Cost, Tell } from "../core/key.js";
 import type { LimitKind } from "../observe/types.js";
-import type { HostRule, ResolvedTarget } from "../policy/types.js";
+import type { CompiledPolicy, HostRule, ResolvedTarget } from "../policy/types.js";
+import type { HeldPermit, PermitOwner } from "./permit.js";
 
-// Read this file after core/key.ts. It says what the queue knows of a request, and what it is told by the arbiter that it asks (localArbiter.ts).
+// Read this file after core/key.ts. It says what the queue knows of a request, and what it asks an arbiter.
+
+/**
+ * Says who may start, what a start takes, and what becomes of it when its permit comes back. The queue asks nobody else.
+ *
+ * All keys of a request are taken in one step or none is, and a refusal changes nothing. In one process `LocalArbiter` decides over the rows and answers at once.
+ * With a store `FleetArbiter` answers by what the store has granted; what only that has to say is optional here.
+ */
+export interface Arbiter extends PermitOwner {
+  /** What stops a request that comes after those `ahead`; undefined: nothing does. The answer is valid until the next question. */
+  look(need: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined;
+  /** Takes all keys of a request that nothing stops. */
+  take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit;
+  /** Lanes wait for their own turns and for no other lane of this process. */
+  readonly keepsLanesApart?: boolean;
+  /** Somebody else says how long a hold is that an answer has begun. */
+  readonly isToldHolds?: boolean;
+  /** Throws what a request is refused with before it waits, if it is. */
+  assertOpen?(need: Need): void;
+  /** Nobody knows yet whether those who wait in a lane have to. */
+  isUndecided?(need: Need): boolean;
+  /** Asks once for somebody who does not wait. Rejects with `DeadlineError`. */
+  enterOnce?(need: Need, costs: Costs, signal: AbortSignal | undefined): Promise<HeldPermit>;
+  /** What of a policy is in force for this process. */
+  partOf?(policy: CompiledPolicy): CompiledPolicy;
+  /** Somebody does not wait in a lane any more; so many still do. */
+  left?(need: Need, waiting: number): void;
+}
 
 /** The keys of a request. */
 export interface KeysOf {

@@ -3,7 +3,7 @@ import { WallCalendar } from "../core/calendar.js";
 import type { LimiterEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import type { Clock, Outcome, Target } from "../types.js";
-import type { Need } from "./arbiter.js";
+import type { Arbiter, Need } from "./arbiter.js";
 import { Books } from "./books.js";
 import { type Forget, Keys } from "./keys.js";
 import { LocalArbiter } from "./localArbiter.js";
@@ -30,7 +30,7 @@ export interface EngineOptions {
   /** A host without limits was asked for: by which entry of the policy. */
   readonly onDisabled: (key: string, origin: string) => void;
   /** Makes who says who may start. Absent: the rows of this process do. */
-  readonly makeArbiter?: (engine: Engine) => LocalArbiter;
+  readonly makeArbiter?: (engine: Engine) => Arbiter;
 }
 
 /** The parts of a limiter of one process, and what they have in common: the clock, the events, what a target needs. */
@@ -40,7 +40,10 @@ export class Engine {
   readonly slab: Slab;
   readonly books: Books;
   readonly keys: Keys;
-  readonly arbiter: LocalArbiter;
+  /** Decides over the rows of this process. */
+  readonly local: LocalArbiter;
+  /** Whom the queue asks: the local one, or that of a fleet. */
+  readonly arbiter: Arbiter;
   readonly queue: Queue;
   isClosed = false;
   /** The short way is open. */
@@ -62,9 +65,15 @@ export class Engine {
     this.slab = new Slab(keepStats > 0, new WallCalendar(() => clock.wall()));
     this.books = new Books(this.slab);
     this.keys = new Keys(this);
-    this.arbiter = options.makeArbiter?.(this) ?? new LocalArbiter(this);
+    this.local = new LocalArbiter(this);
+    this.arbiter = options.makeArbiter?.(this) ?? this.local;
     this.queue = new Queue(this, ageingUs);
     this.refresh();
+  }
+
+  /** Others share the limits. */
+  get isShared(): boolean {
+    return this.arbiter !== this.local;
   }
 
   /** Puts a policy in force, or resets every key, and lets everybody who waits wait under it. */
@@ -98,7 +107,7 @@ export class Engine {
     this.#hotKey = "";
     this.#hotNeed = undefined;
     const isFree =
-      !this.arbiter.isShared &&
+      !this.isShared &&
       !this.isClosed &&
       this.events.emit === undefined &&
       this.queue.pausedUntilUs === Number.NEGATIVE_INFINITY;
@@ -112,8 +121,8 @@ export class Engine {
     if (slot === undefined) return null;
     this.#hotKey = target;
     this.#hotSlot = slot;
-    const started = this.arbiter.takePlain(target, slot, false);
-    return started === this.arbiter.stop ? undefined : (started as HeldPermit | null);
+    const started = this.local.takePlain(target, slot, false);
+    return started === this.local.stop ? undefined : (started as HeldPermit | null);
   }
 
   /** Takes a target apart and finds its rows. Nothing may be swept between this and taking from them. */

@@ -120,8 +120,7 @@ export class Keys {
   /** How long the limits of a request let it wait. */
   maxWaitUs({ slots }: Need): number {
     let leastUs = Number.POSITIVE_INFINITY;
-    for (let index = 0; index < slots.length; index++)
-      leastUs = Math.min(leastUs, this.ruleOf(slots[index]).maxWaitUs);
+    for (let index = 0; index < slots.length; index++) leastUs = Math.min(leastUs, this.ruleOf(slots[index]).maxWaitUs);
     return leastUs;
   }
 
@@ -316,7 +315,7 @@ export class Keys {
   look(rowName: string, slot: number, nowUs: number): void {
     this.bring(slot, rowName, nowUs);
     if (this.slab.hasFlag(slot, IS_IDLE)) return;
-    this.engine.arbiter.lapse(slot, nowUs);
+    this.engine.local.lapse(slot, nowUs);
     if (this.slab.hasFlag(slot, HAS_GATE) || this.#fresh.has(slot)) return;
     const untilUs = owesUntil(this.slab.key(slot), this.ruleOf(slot), nowUs);
     if (untilUs > nowUs) this.#firstFreeUs = Math.min(this.#firstFreeUs, untilUs);

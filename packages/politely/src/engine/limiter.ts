@@ -181,7 +181,7 @@ export class LocalLimiter implements Limiter {
   }
 
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
-    this.#engine.arbiter.record(target, outcome, options);
+    this.#engine.local.record(target, outcome, options);
   }
 
   async run<T>(target: Target, task: (permit: Permit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
@@ -357,7 +357,7 @@ export class LocalLimiter implements Limiter {
     const nowUs = this.#engine.nowUs();
     const slot = keys.rowOf(key, nowUs);
     if (slot === undefined) return true;
-    this.#engine.arbiter.lapse(slot, nowUs);
+    this.#engine.local.lapse(slot, nowUs);
     return queue.waitingAt(slot) === 0 && inFlight(slab.key(slot), keys.ruleOf(slot), nowUs) === 0;
   }
 
@@ -370,7 +370,7 @@ export class LocalLimiter implements Limiter {
     const nowUs = this.#engine.nowUs();
     const summary = this.parts.summarise(compiled);
     events.emit?.({ type: "configure", key: "*", atMs: nowUs / 1000, summary });
-    this.#engine.begin(arbiter.partOf(compiled), undefined);
+    this.#engine.begin(arbiter.partOf?.(compiled) ?? compiled, undefined);
     this.follower?.configured();
     this.announce();
   }

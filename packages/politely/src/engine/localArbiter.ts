@@ -5,12 +5,11 @@ import type { Incident } from "../core/incident.js";
 import { type Ahead, type Cost, type Key, NOTHING, ONE, type Place, ROW, type Taken, type Tell } from "../core/key.js";
 import { holdsHear, holdsReadyAt, holdsTake, needHolds } from "../core/limits/holds.js";
 import { owedAt } from "../core/limits/rate.js";
-import type { CompiledPolicy } from "../policy/types.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
-import { type Costs, costAt, type KeysOf, type Need, type Stop, type TellAt } from "./arbiter.js";
+import { type Arbiter, type Costs, costAt, type KeysOf, type Need, type Stop, type TellAt } from "./arbiter.js";
 import type { Engine } from "./engine.js";
 import { checkNames, readCost } from "./options.js";
-import { HeldPermit, isReported, type PermitOwner } from "./permit.js";
+import { HeldPermit, isReported } from "./permit.js";
 import { HAS_GATE, HAS_REST, PROFILE_MASK } from "./slab.js";
 import { toUs } from "./systemClock.js";
 
@@ -19,21 +18,8 @@ const { FLIGHT, LAST_US, OWED, PROFILE, SEEN_US, UNITS } = ROW;
 /** What a key is held for longer than before is judged by those with deadlines from here on. */
 const LATER_US = 1_000_000;
 
-/**
- * Says who may start, what a start takes, and what becomes of it when its permit comes back. The queue asks nobody else.
- *
- * It decides over the rows of this process and answers at once. One that shares its limits with others answers by what a store has granted.
- * All keys of a request are taken in one step or none is, and a refusal changes nothing.
- */
-export class LocalArbiter implements PermitOwner {
-  /** Others share the limits. */
-  readonly isShared: boolean = false;
-
-  /** Lanes wait for nothing but their own turn now. */
-  get keepsLanesApart(): boolean {
-    return false;
-  }
-
+/** The arbiter of one process: decides over its rows, and answers at once. */
+export class LocalArbiter implements Arbiter {
   /** What stopped the last request that was asked about. */
   readonly stop: Stop = { index: 0, atUs: 0, slackUs: 0, limit: undefined };
   /** What was last said about a permit before its release. */
@@ -41,37 +27,11 @@ export class LocalArbiter implements PermitOwner {
 
   constructor(readonly engine: Engine) {}
 
-  /** Throws what a request is refused with before it waits, if it is. */
-  assertOpen(_need: Need): void {
-    // Nothing closes the limits of a process.
-  }
-
-  /** Nobody knows yet whether those who wait in a lane have to. */
-  isUndecided(_need: Need): boolean {
-    return false;
-  }
-
-  /** Asks once for somebody who does not wait. Rejects with `DeadlineError`; undefined where the answer is known at once. */
-  enterOnce(_need: Need, _costs: Costs, _signal: AbortSignal | undefined): Promise<HeldPermit> | undefined {
-    return undefined;
-  }
-
-  /** What of a policy is in force for this process. */
-  partOf(policy: CompiledPolicy): CompiledPolicy {
-    return policy;
-  }
-
-  /** Somebody does not wait in a lane any more; so many still do. */
-  left(_need: Need, _waiting: number): void {
-    // Nobody else has to know.
-  }
-
   /** Whether a permit was reported with that answer before. */
   isKnown(permit: HeldPermit, answer: Answer): boolean {
     return isReported(this.#reported.get(permit), answer);
   }
 
-  /** What stops a request that comes after those `ahead`; undefined: nothing does. The answer is valid until the next question. */
   look({ slots }: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined {
     const { keys } = this.engine;
     const { stop } = this;
@@ -135,7 +95,7 @@ export class LocalArbiter implements PermitOwner {
     books.flying += 1;
     keys.granted(nowUs);
     const sinceUs = previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - previousUs;
-    return new HeldPermit(this, key, slot, nowUs, unitsAfter, sinceUs, waitedUs);
+    return new HeldPermit(this.engine.arbiter, key, slot, nowUs, unitsAfter, sinceUs, waitedUs);
   }
 
   /** Takes all keys of a request that nothing stops. `sharedUs`: the instant of a start that a store has granted, on its timeline. */
@@ -154,7 +114,7 @@ export class LocalArbiter implements PermitOwner {
     const sinceUs = previousUs === Number.NEGATIVE_INFINITY ? undefined : nowUs - previousUs;
     const isThin = slots.length === 1 && costs === ONE && place === undefined && period < 0;
     const detail = isThin ? unitsAfter : { need, taken };
-    const permit = new HeldPermit(this, key, slots[0], nowUs, detail, sinceUs, waitedUs);
+    const permit = new HeldPermit(this.engine.arbiter, key, slots[0], nowUs, detail, sinceUs, waitedUs);
     for (let index = 0; index < slots.length; index++) {
       const { place: own } = taken[index];
       if (own !== undefined) own.permit = permit;
@@ -184,7 +144,7 @@ export class LocalArbiter implements PermitOwner {
     const startedUs = Math.min(nowUs, toUs(startedAtMs));
     const need = this.engine.need(target, nowUs);
     const { key, slots } = need;
-    const permit = new HeldPermit(this, key, slots[0], startedUs, { need, taken: [] }, undefined);
+    const permit = new HeldPermit(this.engine.arbiter, key, slots[0], startedUs, { need, taken: [] }, undefined);
     const meant = this.#meantBy(answer, key, need);
     if (answer.kind === "unused") return;
     for (const slot of slots) {
@@ -320,7 +280,7 @@ export class LocalArbiter implements PermitOwner {
     const holds = needHolds(slab.key(slot));
     const beforeUs = holdsReadyAt(slab.key(slot), holds, rule, nowUs);
     const isHit = holdsHear(holds, rule, answer, { who: permit, startedUs, nowUs, isMeant, laterUnits, random });
-    if (isHit && holds.incident !== undefined) this.tellCooldown(permit.key, answer, nowUs, holds.incident);
+    if (isHit && holds.incident !== undefined) this.#tellCooldown(permit.key, answer, nowUs, holds.incident);
     if (isLesson) {
       // Only a host and its intents have a latency: what several hosts share has none of its own.
       const scopeName = grant.need.scopeNames[index];
@@ -336,12 +296,9 @@ export class LocalArbiter implements PermitOwner {
   }
 
   /** Says that an answer has begun or lengthened a hold. */
-  tellCooldown(
-    key: string,
-    { kind, because }: Answer,
-    nowUs: number,
-    { errorStep, throttleStep, untilUs }: Incident,
-  ): void {
+  #tellCooldown(key: string, { kind, because }: Answer, nowUs: number, incident: Incident): void {
+    if (this.engine.arbiter.isToldHolds === true) return;
+    const { errorStep, throttleStep, untilUs } = incident;
     const step = Math.max(1, kind === "rate_limited" ? throttleStep : errorStep);
     const atMs = nowUs / 1000;
     this.engine.events.emit?.({ type: "cooldown", key, atMs, untilMs: untilUs / 1000, step, because });

@@ -27,7 +27,7 @@ export interface Outlook extends WaitTold {
 
 /** What stands in the way of a request. `priority`: of a newcomer, who comes after those ahead in its lane; undefined for one that waits already, judged as if it were first. */
 export function outlookOf(queue: Queue, need: Need, costs: Costs, nowUs: number, priority?: number): Outlook {
-  const { arbiter } = queue.engine;
+  const { arbiter, isShared } = queue.engine;
   const lane = queue.lanes.get(need.name);
   const ahead = priority === undefined ? NOBODY : (lane?.aheadOf(priority) ?? NOBODY);
   /** By key and words: of what stops the head as well, the longer wait. */
@@ -66,7 +66,7 @@ export function outlookOf(queue: Queue, need: Need, costs: Costs, nowUs: number,
     if (gate === undefined || stopped.has(index)) return;
     const isKept = queue.isKeptAt(gate);
     // Where the order of lanes is a store's to keep, nobody waits for any lane but its own.
-    const isAhead = arbiter.isShared ? index === 0 && lane !== undefined : gate.parked.size > 0;
+    const isAhead = isShared ? index === 0 && lane !== undefined : gate.parked.size > 0;
     if (!isKept && !isAhead) return;
     const key = keyName(need, index);
     const message = `${gate.waiting} ${gate.waiting === 1 ? "request waits" : "requests wait"} for ${key} already`;

@@ -92,12 +92,14 @@ export class Queue {
   /** Grants at once, or gives the promise of a permit. Throws when it is refused. */
   enter(need: Need, costs: Costs, options: AcquireOptions, maxWaitUs: number, nowUs: number): Permit | Promise<Permit> {
     const { arbiter } = this.engine;
-    arbiter.assertOpen(need);
+    arbiter.assertOpen?.(need);
     const once =
-      maxWaitUs === 0 && this.isFirst(need, costs, nowUs) ? arbiter.enterOnce(need, costs, options.signal) : undefined;
+      maxWaitUs === 0 && this.isFirst(need, costs, nowUs)
+        ? arbiter.enterOnce?.(need, costs, options.signal)
+        : undefined;
     const permit = once ?? this.start(need, costs, nowUs);
     if (permit !== undefined) return permit;
-    const isUndecided = arbiter.isUndecided(need);
+    const isUndecided = arbiter.isUndecided?.(need) === true;
     const full = this.#fullness(need, isUndecided ? UNDECIDED_MOST : 0);
     if (full !== undefined) {
       this.refused(need, costs, full.code, nowUs);
@@ -321,7 +323,7 @@ export class Queue {
     for (const gate of lane.gates) gate.waiting -= 1;
     if (lane.size === 0) this.#dissolve(lane);
     else if (wasHead) this.#headChanged(lane);
-    this.engine.arbiter.left(lane.need, lane.size);
+    this.engine.arbiter.left?.(lane.need, lane.size);
   }
 
   /** Looks again at those stopped at a key, since something about it has changed. Call `run` afterwards. */
@@ -406,12 +408,12 @@ export class Queue {
 
   /** The short way for the head of the only lane at a key: its permit; null: it was stopped there; undefined: the composed way decides. */
   #startPlain(gate: Gate, lane: Lane, head: Waiter): HeldPermit | null | undefined {
-    const { arbiter, isPlain } = this.engine;
+    const { isPlain, local } = this.engine;
     if (!isPlain || gate.lanes.size > 1 || lane.gates.length > 1 || head.costs !== ONE) return undefined;
-    const started = arbiter.takePlain(lane.need.key, gate.slot, true, head.askedUs);
+    const started = local.takePlain(lane.need.key, gate.slot, true, head.askedUs);
     if (started === null) return undefined;
-    if (started !== arbiter.stop) return started as HeldPermit;
-    this.#setReady(gate, arbiter.stop.atUs, arbiter.stop.slackUs);
+    if (started !== local.stop) return started as HeldPermit;
+    this.#setReady(gate, local.stop.atUs, local.stop.slackUs);
     return null;
   }
 
@@ -483,7 +485,7 @@ export class Queue {
       startUs = Math.max(startUs, atUs);
     });
     const ahead = { requests: 1, units: costAt(costs, index) };
-    const behindUs = this.engine.arbiter.readyAt(gate.slot, costAt(head.costs, kept.gates.indexOf(gate)), nowUs, ahead);
+    const behindUs = this.engine.local.readyAt(gate.slot, costAt(head.costs, kept.gates.indexOf(gate)), nowUs, ahead);
     return behindUs > startUs ? behindUs : nowUs;
   }
 
@@ -545,7 +547,7 @@ export class Queue {
       this.engine.keys.slab.setFlag(slot, HAS_GATE, true);
       return gate;
     });
-    if (this.engine.arbiter.keepsLanesApart) lane.own = new Gate(NO_SLOT);
+    if (this.engine.arbiter.keepsLanesApart === true) lane.own = new Gate(NO_SLOT);
     else if (lane.gates.length > 1) lane.elder = new Elder(lane);
     return lane;
   }

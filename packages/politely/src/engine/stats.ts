@@ -26,14 +26,14 @@ interface Present
 
 /** The statistics of one row. */
 export function hostStats(
-  { arbiter, books, clock, keys, queue, slab }: Engine,
+  { books, clock, keys, local, queue, slab }: Engine,
   host: string,
   slot: number,
   nowUs: number,
 ): Stats {
   keys.bring(slot, host, nowUs);
   // Before the books are read: looking may find that some have lapsed.
-  arbiter.lapse(slot, nowUs);
+  local.lapse(slot, nowUs);
   const rule = keys.ruleOf(slot);
   const key = slab.key(slot);
   const lastUs = keys.lastUs(slot);

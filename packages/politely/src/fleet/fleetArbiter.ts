@@ -3,9 +3,17 @@ import { type Ahead, isNothing, NOBODY, ONE } from "../core/key.js";
 import { holdsReadyAt, needHolds } from "../core/limits/holds.js";
 import { inFlight, isFollowed } from "../core/limits/places.js";
 import type { Rule } from "../core/rule.js";
-import { type Costs, costAt, type KeysOf, keyName, type Need, type Stop, type TellAt } from "../engine/arbiter.js";
+import {
+  type Arbiter,
+  type Costs,
+  costAt,
+  type KeysOf,
+  keyName,
+  type Need,
+  type Stop,
+  type TellAt,
+} from "../engine/arbiter.js";
 import type { Engine } from "../engine/engine.js";
-import { LocalArbiter } from "../engine/localArbiter.js";
 import { readCost } from "../engine/options.js";
 import { until } from "../engine/outlook.js";
 import type { HeldPermit } from "../engine/permit.js";
@@ -90,8 +98,7 @@ interface Line {
 }
 
 /** Says who may start, by what a store grants. While the store is away, by this process's part of the limits. */
-export class FleetArbiter extends LocalArbiter {
-  override readonly isShared = true;
+export class FleetArbiter implements Arbiter {
   /** Questions that are under way, for whoever closes the limiter. */
   readonly pending = new Set<Promise<unknown>>();
   readonly #lines = new Map<string, Line>();
@@ -103,32 +110,32 @@ export class FleetArbiter extends LocalArbiter {
   readonly #full = new Set<Line>();
   /** Reports that are on their way. */
   readonly #reports = new WeakMap<HeldPermit, Promise<unknown>>();
+  readonly #stop: Stop = { index: 0, atUs: 0, slackUs: 0, limit: undefined };
   #lineCount = 0;
   /** Ends what `listen` of the store began. */
   #unlisten: (() => void) | undefined = undefined;
 
   constructor(
-    engine: Engine,
+    readonly engine: Engine,
     readonly link: Link,
     readonly places: Places,
     readonly outage: Outage,
     readonly fleet: FleetOptions,
   ) {
-    super(engine);
-    places.owner = { woken: (asker) => this.woken(asker), lapse: (slot) => this.lapse(slot, engine.nowUs()) };
+    places.owner = { woken: (asker) => this.woken(asker), lapse: (slot) => engine.local.lapse(slot, engine.nowUs()) };
   }
 
-  override get keepsLanesApart(): boolean {
+  get keepsLanesApart(): boolean {
     return this.link.failure === undefined || this.fleet.outage !== "share";
   }
 
-  override look(need: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined {
-    if (this.isFree(need)) return super.look(need, costs, nowUs, ahead, tell);
+  look(need: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined {
+    if (this.isFree(need)) return this.engine.local.look(need, costs, nowUs, ahead, tell);
     if (this.link.failure !== undefined) return this.#lookAway(need, costs, nowUs, ahead, tell);
     const line = this.#lineOf(need);
     const isFullHere = line.ready.length === 0 && this.#isFullHere(need, nowUs);
     if (tell !== undefined) {
-      if (isFullHere) return super.look(need, costs, nowUs, ahead, tell);
+      if (isFullHere) return this.engine.local.look(need, costs, nowUs, ahead, tell);
       return isSame(line.costs, costs) ? this.#tell(line, nowUs, tell) : undefined;
     }
     const { queue } = this.engine;
@@ -136,7 +143,7 @@ export class FleetArbiter extends LocalArbiter {
     if (queue.pausedUntilUs > nowUs) return undefined;
     if (isFullHere) {
       this.#full.add(line);
-      return super.look(need, costs, nowUs, ahead);
+      return this.engine.local.look(need, costs, nowUs, ahead);
     }
     this.#full.delete(line);
     line.need = need;
@@ -154,7 +161,7 @@ export class FleetArbiter extends LocalArbiter {
     const readyUs = Math.max(first?.atUs ?? Number.POSITIVE_INFINITY, slowUs);
     if (first !== undefined && readyUs <= nowUs) return undefined;
     const mayAsk = isShort && !line.isAsking && line.blocked === 0;
-    const stop = this.stop;
+    const stop = this.#stop;
     stop.atUs = mayAsk ? Math.min(readyUs, Math.max(line.askUs, slowUs)) : readyUs;
     stop.index = line.stop?.index ?? 0;
     stop.limit = line.stop?.limit;
@@ -164,7 +171,7 @@ export class FleetArbiter extends LocalArbiter {
   /** While the store is away: this process's part of the limits; with `open` only what this process was answered, with `closed` nobody starts. */
   #lookAway(need: Need, costs: Costs, nowUs: number, ahead: Ahead, tell?: TellAt): Readonly<Stop> | undefined {
     const { outage } = this.fleet;
-    if (outage === "share") return super.look(need, costs, nowUs, ahead, tell);
+    if (outage === "share") return this.engine.local.look(need, costs, nowUs, ahead, tell);
     let atUs = outage === "closed" ? Number.POSITIVE_INFINITY : nowUs;
     const { keys, slab } = this.engine;
     for (const slot of need.slots) {
@@ -172,20 +179,20 @@ export class FleetArbiter extends LocalArbiter {
       const holds = key.rest?.holds;
       if (holds !== undefined) atUs = Math.max(atUs, holdsReadyAt(key, holds, keys.ruleOf(slot), nowUs));
     }
-    return atUs > nowUs ? Object.assign(this.stop, { index: 0, limit: "cooldown", atUs, slackUs: 0 }) : undefined;
+    return atUs > nowUs ? Object.assign(this.#stop, { index: 0, limit: "cooldown", atUs, slackUs: 0 }) : undefined;
   }
 
-  override take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit {
-    if (this.isFree(need)) return super.take(need, costs, askedUs, nowUs);
+  take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit {
+    if (this.isFree(need)) return this.engine.local.take(need, costs, askedUs, nowUs);
     if (this.link.failure !== undefined) {
-      const own = super.take(need, costs, askedUs, nowUs);
+      const own = this.engine.local.take(need, costs, askedUs, nowUs);
       this.outage.note(own, nowUs);
       return own;
     }
     const line = this.#lineOf(need);
     const ready = line.ready.shift();
     const startedUs = ready?.start.startedUs ?? nowUs;
-    const permit = super.take(need, costs, askedUs, nowUs, startedUs);
+    const permit = this.engine.local.take(need, costs, askedUs, nowUs, startedUs);
     if (ready === undefined) return permit;
     this.#hold(permit, ready.start);
     return permit;
@@ -225,13 +232,13 @@ export class FleetArbiter extends LocalArbiter {
       this.#giveBack([ready]);
       return { index: 0, limit: "queue", atUs: ready.start.startedUs, words: "the store's answer came too late" };
     }
-    const permit = super.take(needNow(), costs, atUs, atUs, ready.start.startedUs);
+    const permit = this.engine.local.take(needNow(), costs, atUs, atUs, ready.start.startedUs);
     this.#hold(permit, ready.start);
     return permit;
   }
 
   /** Waits for one question at most. */
-  override async enterOnce(need: Need, costs: Costs, signal: AbortSignal | undefined): Promise<HeldPermit> {
+  async enterOnce(need: Need, costs: Costs, signal: AbortSignal | undefined): Promise<HeldPermit> {
     const { queue } = this.engine;
     const nowUs = this.engine.nowUs();
     const asked = this.takeOnce(need, costs);
@@ -246,7 +253,7 @@ export class FleetArbiter extends LocalArbiter {
   }
 
   /** Throws what a request is refused with while the store is away. */
-  override assertOpen(need: Need): void {
+  assertOpen(need: Need): void {
     const { failure } = this.link;
     if (failure !== undefined && (this.fleet.outage === "closed" || failure.isLasting) && !this.isFree(need)) {
       this.engine.queue.refused(need, ONE, failure.code, this.engine.nowUs(), {
@@ -258,7 +265,7 @@ export class FleetArbiter extends LocalArbiter {
   }
 
   /** The store has not said yet whether those who wait have to. */
-  override isUndecided(need: Need): boolean {
+  isUndecided(need: Need): boolean {
     return (
       this.link.failure === undefined &&
       this.#lines.get(need.name)?.stop === undefined &&
@@ -267,7 +274,7 @@ export class FleetArbiter extends LocalArbiter {
   }
 
   /** Some who waited in a lane do not any more. */
-  override left({ name }: Need, waiting: number): void {
+  left({ name }: Need, waiting: number): void {
     const line = this.#lines.get(name);
     if (line === undefined) return;
     this.#giveBack(line.ready.splice(waiting));
@@ -282,7 +289,7 @@ export class FleetArbiter extends LocalArbiter {
     line.askUs = Number.NEGATIVE_INFINITY;
   }
 
-  override async releasePermit(
+  async releasePermit(
     permit: HeldPermit,
     outcome: Outcome | undefined,
     options: ReleaseOptions | undefined,
@@ -290,8 +297,8 @@ export class FleetArbiter extends LocalArbiter {
     if (permit.isReleased) return;
     const start = this.#starts.get(permit);
     const answer = this.engine.options.readOutcome(outcome);
-    const isNews = !this.isKnown(permit, answer);
-    void super.releasePermit(permit, outcome, options);
+    const isNews = !this.engine.local.isKnown(permit, answer);
+    void this.engine.local.releasePermit(permit, outcome, options);
     this.#wakeFull(permit.grant.need.slots);
     if (start === undefined) {
       this.outage.ended(permit);
@@ -304,11 +311,11 @@ export class FleetArbiter extends LocalArbiter {
     await this.#settle(start, heard, spent, permit, true);
   }
 
-  override async reportAnswer(permit: HeldPermit, outcome: Outcome): Promise<void> {
+  async reportAnswer(permit: HeldPermit, outcome: Outcome): Promise<void> {
     if (permit.isReleased) return;
     const answer = this.engine.options.readOutcome(outcome);
-    const isNews = !this.isKnown(permit, answer);
-    void super.reportAnswer(permit, outcome);
+    const isNews = !this.engine.local.isKnown(permit, answer);
+    void this.engine.local.reportAnswer(permit, outcome);
     const start = this.#starts.get(permit);
     if (!isNews) return;
     await (start === undefined
@@ -351,8 +358,8 @@ export class FleetArbiter extends LocalArbiter {
   }
 
   /** The store says how long a hold is; while it is away, this process does. */
-  override tellCooldown(...told: Parameters<LocalArbiter["tellCooldown"]>): void {
-    if (this.link.failure !== undefined) super.tellCooldown(...told);
+  get isToldHolds(): boolean {
+    return this.link.failure === undefined;
   }
 
   /** Tells the store of the end of a start, or of its answer, where either changes anything there. */
@@ -597,7 +604,7 @@ export class FleetArbiter extends LocalArbiter {
     if (line.ready.length > 0 || stop === undefined || (stop.awaitedUntilUs ?? stop.atUs) <= nowUs) return undefined;
     const { index, limit, atUs, awaitedUntilUs, words, because } = stop;
     tell(index, limit, atUs, words, awaitedUntilUs, because);
-    return Object.assign(this.stop, { index, limit, atUs, slackUs: 0 });
+    return Object.assign(this.#stop, { index, limit, atUs, slackUs: 0 });
   }
 
   /** Until when robots.txt holds a request in this process. */
@@ -667,7 +674,7 @@ export class FleetArbiter extends LocalArbiter {
     return { limit: isAdaptive ? "adaptive" : "robots", words, because: slowdown.because };
   }
 
-  override partOf(policy: CompiledPolicy): CompiledPolicy {
+  partOf(policy: CompiledPolicy): CompiledPolicy {
     return this.outage.partOf(policy);
   }
 
