@@ -12,7 +12,7 @@ export {
 export type { Messages } from "./observe/log.js";
 export type { Cause, Explanation, FleetStats, LimiterEvent, LimitKind, Stats, WindowStats } from "./observe/types.js";
 export { loadPolicy } from "./policy/loadPolicy.js";
-export type { HostLimits, HttpPolicy, Limits, PolicyInput, RetryPolicy } from "./policy/types.js";
+export type { DomainLimits, HostLimits, HttpPolicy, Limits, PolicyInput, RetryPolicy } from "./policy/types.js";
 export { limit, politely } from "./politely.js";
 export type {
   AnyLimiter,

@@ -4,7 +4,7 @@ import { StoreError } from "./errors.js";
 import { delay } from "./http/delay.js";
 import { waitFor } from "./http/waitFor.js";
 import { durationUs } from "./policy/duration.js";
-import { isName, nameForm } from "./policy/name.js";
+import { isName, nameForm } from "./policy/names.js";
 import { showValue } from "./policy/showValue.js";
 import { keepLease, type Lease } from "./stores/lease.js";
 import {

@@ -8,11 +8,10 @@ import { readAnswer } from "./http/readAnswer.js";
 import { RobotsGate } from "./http/robotsGate.js";
 import { keyLimiterOf } from "./keyLimiter.js";
 import { Log } from "./observe/log.js";
-import { compilePolicy } from "./policy/compile.js";
+import { compilePolicy, sameCounting } from "./policy/compile.js";
 import { compileKeyPolicy } from "./policy/compileKey.js";
-import { sameCounting } from "./policy/counting.js";
 import { durationUs } from "./policy/duration.js";
-import type { CompiledPolicy, Limits, PolicyInput } from "./policy/types.js";
+import type { CompiledPolicy, DomainLimits, Limits, PolicyInput } from "./policy/types.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
 import { type Front, type MakeFront, sharing } from "./sharing.js";
 import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
@@ -58,12 +57,15 @@ export function politely(policy?: PolicyInput, options?: LimiterOptions | Shared
 }
 
 /** Makes a limiter for one key, shared by all processes with the same store: the same verbs without a target. */
-export function limit(limits: Limits, options: SharedOptions): SharedKeyLimiter;
+export function limit(limits: Limits | DomainLimits, options: SharedOptions): SharedKeyLimiter;
 /** Makes a limiter for one key: the same verbs without a target. */
-export function limit(limits: Limits, options?: LimiterOptions): KeyLimiter;
-export function limit(limits: Limits, options?: LimiterOptions | SharedOptions): KeyLimiter | SharedKeyLimiter {
+export function limit(limits: Limits | DomainLimits, options?: LimiterOptions): KeyLimiter;
+export function limit(
+  limits: Limits | DomainLimits,
+  options?: LimiterOptions | SharedOptions,
+): KeyLimiter | SharedKeyLimiter {
   // The verbs of a limiter speak of policies; for a single key a policy is just its limits.
-  let next = limits;
+  let next: Limits | DomainLimits = limits;
   const compile = (): CompiledPolicy => compileKeyPolicy(next, KEY);
   const change = (changed: Limits): void => {
     next = changed;
