@@ -21,7 +21,12 @@ const LEASE_FAILURES = { cloudwatch: "LeaseFailures", unit: "{lease}" };
 
 /** Names that a dimension must not have, since a line has them already. */
 const NAMES_TAKEN: readonly string[] = [
-  ...["_aws", "Host", "LeasesTaken", "LeaseFailures", "RefusedByCode", "LeasesByResult"],
+  "_aws",
+  "Host",
+  "LeasesTaken",
+  "LeaseFailures",
+  "RefusedByCode",
+  "LeasesByResult",
   ...[COUNTERS, HISTOGRAMS, GAUGES, WHOLE].flatMap((group) =>
     Object.values(group).map(({ cloudwatch }: Metric) => cloudwatch),
   ),

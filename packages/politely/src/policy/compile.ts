@@ -118,7 +118,8 @@ function groupingOf(groupBy: PolicyInput["groupBy"]): Grouping | undefined {
   if (groupBy !== "domain") return undefined;
   const grouping = findGrouping(groupBy);
   if (grouping !== undefined) return grouping;
-  const message = 'is "domain", which needs the list of public suffixes; add import "politely/domains" to the program';
+  const message =
+    'is "domain", which needs the list of public suffixes; run npm install tldts, and add import "politely/domains" to the program';
   throw new PolicyError([{ path: "groupBy", message }]);
 }
 
