@@ -171,22 +171,20 @@ interface HostProcess {
   getBuiltinModule?(name: "node:os"): { hostname(): string } | undefined;
 }
 
-/** Says who asks, and when, as well as the platform knows. Never throws. */
+/** Says who asks, and when, as well as the platform knows. Never throws: a platform that imitates Node in part, or forbids to ask, has no answer. */
 function defaultLabel(clock: Clock): string {
   const { process } = globalThis as unknown as { readonly process?: HostProcess };
-  const known = [
-    quietly(() => process?.getBuiltinModule?.("node:os")?.hostname().slice(0, MOST_HOST_LENGTH)),
-    quietly(() => (process?.pid === undefined ? undefined : `process ${process.pid}`)),
-    quietly(() => `since ${new Date(clock.wall()).toISOString()}`),
+  const parts = [
+    () => process?.getBuiltinModule?.("node:os")?.hostname().slice(0, MOST_HOST_LENGTH),
+    () => process?.pid && `process ${process.pid}`,
+    () => `since ${new Date(clock.wall()).toISOString()}`,
   ];
-  return known.filter((part) => part !== undefined && part !== "").join(", ") || "somebody";
-}
-
-/** A platform that imitates Node in part, or forbids to ask, has no answer. */
-function quietly(read: () => string | undefined): string | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
+  const known = parts.map((read) => {
+    try {
+      return read();
+    } catch {
+      return undefined;
+    }
+  });
+  return known.filter(Boolean).join(", ") || "somebody";
 }

@@ -9,9 +9,8 @@ import { StoreLimiter } from "./fleet/sharedLimiter.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
 import { keyLimiterOf } from "./keyLimiter.js";
 import { durationUs } from "./policy/duration.js";
-import type { Limits } from "./policy/types.js";
 import type { SharedKeyLimiter, SharedOptions } from "./sharedTypes.js";
-import { type MakeFront, provideSharing } from "./sharing.js";
+import { type ChangeLimits, type MakeFront, provideSharing } from "./sharing.js";
 import { storeProblem } from "./stores/storeProblem.js";
 
 /** What happens while the store is away, as the end of a sentence. */
@@ -76,7 +75,7 @@ function shareKeyLimiter(
   options: SharedOptions,
   key: string,
   makeFront: MakeFront,
-  change: (limits: Limits) => void,
+  change: ChangeLimits,
 ): SharedKeyLimiter {
   if (options.name === undefined || options.name === "") {
     throw new TypeError(
