@@ -1,4 +1,4 @@
-// A project that has nothing but the packed library and the dependencies it names: no HTTP client, no database driver.
+// A project that has nothing but the packed library and the dependencies it names, optional ones too: no HTTP client, no database driver.
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { publicEntries } from "../public-entries.mjs";
@@ -25,9 +25,9 @@ export function makeProject(tarball, folder) {
   mkdirSync(home, { recursive: true });
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
   if (!run("tar", ["-xzf", tarball, "-C", home, "--strip-components=1"])) return false;
-  const { dependencies } = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
   mkdirSync(join(modules, "@types"));
-  for (const name of [...Object.keys(dependencies), "@types/node"]) {
+  for (const name of [...Object.keys({ ...dependencies, ...peerDependencies }), "@types/node"]) {
     symlinkSync(join(root, "node_modules", name), join(modules, name));
   }
   return true;

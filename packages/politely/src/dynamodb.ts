@@ -1,4 +1,4 @@
-import "./withSharing.js";
+import "./shareLimiter.js";
 
 export type {
   DynamodbAttribute,

@@ -4,7 +4,7 @@ import { StoreError } from "./errors.js";
 import { delay } from "./http/delay.js";
 import { waitFor } from "./http/waitFor.js";
 import { durationUs } from "./policy/duration.js";
-import { isName, nameForm } from "./policy/name.js";
+import { isName, nameForm } from "./policy/names.js";
 import { showValue } from "./policy/showValue.js";
 import { keepLease, type Lease } from "./stores/lease.js";
 import {
@@ -171,22 +171,20 @@ interface HostProcess {
   getBuiltinModule?(name: "node:os"): { hostname(): string } | undefined;
 }
 
-/** Says who asks, and when, as well as the platform knows. Never throws. */
+/** Says who asks, and when, as well as the platform knows. Never throws: a platform that imitates Node in part, or forbids to ask, has no answer. */
 function defaultLabel(clock: Clock): string {
   const { process } = globalThis as unknown as { readonly process?: HostProcess };
-  const known = [
-    quietly(() => process?.getBuiltinModule?.("node:os")?.hostname().slice(0, MOST_HOST_LENGTH)),
-    quietly(() => (process?.pid === undefined ? undefined : `process ${process.pid}`)),
-    quietly(() => `since ${new Date(clock.wall()).toISOString()}`),
+  const parts = [
+    () => process?.getBuiltinModule?.("node:os")?.hostname().slice(0, MOST_HOST_LENGTH),
+    () => process?.pid && `process ${process.pid}`,
+    () => `since ${new Date(clock.wall()).toISOString()}`,
   ];
-  return known.filter((part) => part !== undefined && part !== "").join(", ") || "somebody";
-}
-
-/** A platform that imitates Node in part, or forbids to ask, has no answer. */
-function quietly(read: () => string | undefined): string | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
+  const known = parts.map((read) => {
+    try {
+      return read();
+    } catch {
+      return undefined;
+    }
+  });
+  return known.filter(Boolean).join(", ") || "somebody";
 }

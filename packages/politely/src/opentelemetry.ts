@@ -1,19 +1,9 @@
 import { checkNames } from "./engine/options.js";
 import type { LeaseRefusal } from "./lease.js";
-import { Leases } from "./observe/exporters/leases.js";
-import type { MeasuredLimiter, MeasureOptions } from "./observe/exporters/measured.js";
-import {
-  createInstruments,
-  HOST_ATTRIBUTE,
-  hostInstrumentsMaker,
-  RESULT_ATTRIBUTE,
-} from "./observe/exporters/opentelemetry/instruments.js";
-import type { BatchResultLike, MeterLike, ObservableLike } from "./observe/exporters/opentelemetry/meter.js";
-import { checkLimiter, readMaxHosts, readTokensOf } from "./observe/exporters/readOptions.js";
-import { Watch } from "./observe/exporters/watch.js";
+import { type MeterLike, type ObservableLike, watchWith } from "./observe/opentelemetry.js";
+import type { MeasuredLimiter, MeasureOptions } from "./observe/watch.js";
 import type { Lease } from "./stores/lease.js";
 
-export type { MeasuredLimiter, MeasureOptions, Soon, TokensOf } from "./observe/exporters/measured.js";
 export type {
   Attributes,
   BatchResultLike,
@@ -22,7 +12,8 @@ export type {
   InstrumentOptions,
   MeterLike,
   ObservableLike,
-} from "./observe/exporters/opentelemetry/meter.js";
+} from "./observe/opentelemetry.js";
+export type { MeasuredLimiter, MeasureOptions, Soon, TokensOf } from "./observe/watch.js";
 
 /** How a limiter is shown to OpenTelemetry. `maxHosts` is 200 by default. */
 export interface InstrumentLimiterOptions<Observable extends ObservableLike> extends MeasureOptions {
@@ -38,9 +29,6 @@ export interface Instrumentation {
   close(): void;
 }
 
-const KNOWN_OPTIONS = ["meter", "maxHosts", "tokensOf"];
-const MAX_HOSTS = 200;
-
 /**
  * Measures what a limiter does with instruments of `meter`: counters and histograms as it happens, the rest when somebody collects.
  *
@@ -51,45 +39,11 @@ export function instrument<Observable extends ObservableLike>(
   limiter: MeasuredLimiter,
   options: InstrumentLimiterOptions<Observable>,
 ): Instrumentation {
-  checkLimiter(limiter);
-  checkNames(options, KNOWN_OPTIONS, "options");
-  const { meter } = options;
+  checkNames(options, ["meter", "maxHosts", "tokensOf"], "options");
+  const { meter, ...measure } = options;
   if (typeof meter?.createCounter !== "function") {
     throw new TypeError('meter must be a Meter of @opentelemetry/api, as metrics.getMeter("politely") is.');
   }
-  const instruments = createInstruments(meter);
-  const maxHosts = readMaxHosts(options.maxHosts, MAX_HOSTS);
-  const watch = new Watch(limiter, hostInstrumentsMaker(instruments), {
-    maxHosts,
-    tokensOf: readTokensOf(options.tokensOf),
-  });
-  const leases = new Leases((result) => instruments.leases.add(1, { [RESULT_ATTRIBUTE]: result }));
-  const { gauges } = instruments;
-  let outages = 0;
-
-  const observe = async (result: BatchResultLike<Observable>): Promise<void> => {
-    const look = await watch.look();
-    for (const [label, gauge] of look.gauges) {
-      const attributes = { [HOST_ATTRIBUTE]: label };
-      result.observe(gauges.inFlight, gauge.inFlight, attributes);
-      result.observe(gauges.waiting, gauge.waiting, attributes);
-      result.observe(gauges.cooldown, gauge.cooldownMs / 1_000, attributes);
-      if (gauge.tokens !== undefined) result.observe(gauges.tokens, gauge.tokens, attributes);
-    }
-    result.observe(gauges.hosts, look.hostCount);
-    result.observe(gauges.storeAway, watch.isStoreAway ? 1 : 0);
-    result.observe(gauges.leasesHeld, leases.held);
-    if (watch.outages > outages) instruments.outages.add(watch.outages - outages);
-    outages = watch.outages;
-  };
-  const observables = Object.values(gauges);
-  meter.addBatchObservableCallback(observe, observables);
-
-  return {
-    countLease: (asked) => leases.count(asked),
-    close() {
-      watch.close();
-      meter.removeBatchObservableCallback(observe, observables);
-    },
-  };
+  const watch = watchWith(limiter, meter, measure);
+  return { countLease: (asked) => watch.leases.count(asked), close: () => watch.close() };
 }

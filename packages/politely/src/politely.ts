@@ -8,29 +8,24 @@ import { readAnswer } from "./http/readAnswer.js";
 import { RobotsGate } from "./http/robotsGate.js";
 import { keyLimiterOf } from "./keyLimiter.js";
 import { Log } from "./observe/log.js";
-import { compilePolicy } from "./policy/compile.js";
+import { compilePolicy, sameCounting } from "./policy/compile.js";
 import { compileKeyPolicy } from "./policy/compileKey.js";
-import { sameCounting } from "./policy/counting.js";
 import { durationUs } from "./policy/duration.js";
-import type { CompiledPolicy, Limits, PolicyInput } from "./policy/types.js";
+import type { CompiledPolicy, DomainLimits, Limits, PolicyInput } from "./policy/types.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
-import { type Front, type MakeFront, sharing } from "./sharing.js";
+import { type Create, type Front, type MakeFront, sharing } from "./sharing.js";
 import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
 
 /** Options that say how a store is used. */
 const STORE_OPTIONS = ["name", "outage", "batch"];
-const KNOWN_OPTIONS = [
-  "clock",
-  "logger",
-  "messages",
-  "maxKeys",
-  "keepStats",
-  "ageing",
-  "random",
-  "fetch",
-  "store",
-  ...STORE_OPTIONS,
-];
+const OPTIONS = ["clock", "logger", "messages", "maxKeys", "keepStats", "ageing", "random", "fetch", "store"];
+/** Options that are objects or functions, and what they must be. */
+const TYPED_OPTIONS = [
+  ["messages", "object", "an object with a function for each line"],
+  ["logger", "object", "an object with debug, info or warn"],
+  ["random", "function", "a function"],
+  ["fetch", "function", "a function"],
+] as const;
 const KEY = "limit";
 
 /** What limiters of hosts and of one key do not have in common. */
@@ -58,12 +53,15 @@ export function politely(policy?: PolicyInput, options?: LimiterOptions | Shared
 }
 
 /** Makes a limiter for one key, shared by all processes with the same store: the same verbs without a target. */
-export function limit(limits: Limits, options: SharedOptions): SharedKeyLimiter;
+export function limit(limits: Limits | DomainLimits, options: SharedOptions): SharedKeyLimiter;
 /** Makes a limiter for one key: the same verbs without a target. */
-export function limit(limits: Limits, options?: LimiterOptions): KeyLimiter;
-export function limit(limits: Limits, options?: LimiterOptions | SharedOptions): KeyLimiter | SharedKeyLimiter {
+export function limit(limits: Limits | DomainLimits, options?: LimiterOptions): KeyLimiter;
+export function limit(
+  limits: Limits | DomainLimits,
+  options?: LimiterOptions | SharedOptions,
+): KeyLimiter | SharedKeyLimiter {
   // The verbs of a limiter speak of policies; for a single key a policy is just its limits.
-  let next = limits;
+  let next: Limits | DomainLimits = limits;
   const compile = (): CompiledPolicy => compileKeyPolicy(next, KEY);
   const change = (changed: Limits): void => {
     next = changed;
@@ -89,7 +87,7 @@ function makeLimiter<Made extends Front>(
   policy: CompiledPolicy,
   { compile, makeGate }: Kind,
   options: Omit<LimiterOptions, "store"> = {},
-  create: (parts: LimiterParts) => Made,
+  create: Create<Made>,
 ): Made {
   checkOptions(options);
   const { logger, keepStats = 100_000, maxKeys = 1_000_000 } = options;
@@ -129,13 +127,9 @@ function makeLimiter<Made extends Front>(
 /** The configuration in one line. */
 function summarise(policy: CompiledPolicy): string {
   const { text, enabled } = policy.overflow.rule;
-  const parts = [
-    text.minDelay === undefined ? undefined : `minDelay ${text.minDelay}`,
-    text.rate === undefined ? undefined : `rate ${text.rate}`,
-    ...text.windows.map((window) => `window ${window}`),
-    text.quota === undefined ? undefined : `quota ${text.quota}`,
-    text.concurrency === undefined ? undefined : `concurrency ${text.concurrency}`,
-  ].filter((part) => part !== undefined);
+  const parts = Object.entries(text).flatMap(([name, written = []]) =>
+    [written].flat().map((each) => `${name === "windows" ? "window" : name} ${each}`),
+  );
   return `ready; default: ${enabled ? parts.join(", ") || "no limit" : "disabled"}`;
 }
 
@@ -150,7 +144,7 @@ function checkOptions(options: Omit<LimiterOptions, "store">): void {
   if ("store" in options && options.store === undefined) {
     throw new TypeError("store is undefined. Leave the field out for limits of this process only.");
   }
-  checkNames(options, KNOWN_OPTIONS, "options");
+  checkNames(options, [...OPTIONS, ...STORE_OPTIONS], "options");
   // Those of a limiter with a store have been read before.
   const useless = STORE_OPTIONS.find((name) => name in options);
   if (useless !== undefined) {
@@ -160,17 +154,12 @@ function checkOptions(options: Omit<LimiterOptions, "store">): void {
   }
   checkCount(options.maxKeys, "maxKeys", 1);
   checkCount(options.keepStats, "keepStats", 0);
-  const { clock, random, logger, messages, fetch } = options;
-  if (messages !== undefined && (typeof messages !== "object" || messages === null)) {
-    throw new TypeError(`messages must be an object with a function for each line; got ${String(messages)}.`);
+  for (const [name, type, what] of TYPED_OPTIONS) {
+    const value: unknown = options[name];
+    if (value === undefined || (typeof value === type && value !== null)) continue;
+    throw new TypeError(`${name} must be ${what}; got ${String(value)}.`);
   }
-  if (logger !== undefined && (typeof logger !== "object" || logger === null)) {
-    throw new TypeError(`logger must be an object with debug, info or warn; got ${String(logger)}.`);
-  }
-  if (random !== undefined && typeof random !== "function")
-    throw new TypeError(`random must be a function; got ${String(random)}.`);
-  if (fetch !== undefined && typeof fetch !== "function")
-    throw new TypeError(`fetch must be a function; got ${String(fetch)}.`);
+  const { clock } = options;
   for (const method of ["now", "wall", "setTimer", "clearTimer"] as const) {
     if (clock === undefined || typeof clock?.[method] === "function") continue;
     throw new TypeError(`clock must be an object with now, wall, setTimer and clearTimer; ${method} is missing.`);

@@ -1,4 +1,4 @@
-import "./withSharing.js";
+import "./shareLimiter.js";
 
 export type { PgClient, PgQuery, PostgresJs, PostgresJsQuery } from "./stores/postgres/client.js";
 export type { PostgresOptions, PostgresStore } from "./stores/postgres.js";

@@ -1,17 +1,10 @@
 import { checkNames } from "./engine/options.js";
 import type { LeaseRefusal } from "./lease.js";
-import { IN_FLIGHT_BOUNDS, INTERVAL_BOUNDS, WAIT_BOUNDS } from "./observe/exporters/histogram.js";
-import { type LeaseResult, Leases } from "./observe/exporters/leases.js";
-import type { MeasuredLimiter, MeasureOptions } from "./observe/exporters/measured.js";
-import { nextTurn } from "./observe/exporters/nextTurn.js";
-import { describeScrape } from "./observe/exporters/prometheus/describe.js";
-import { CONTENT_TYPE, labelsOf } from "./observe/exporters/prometheus/exposition.js";
-import { hostCountsMaker } from "./observe/exporters/prometheus/hostCounts.js";
-import { checkLimiter, readBounds, readLabels, readMaxHosts, readTokensOf } from "./observe/exporters/readOptions.js";
-import { Watch } from "./observe/exporters/watch.js";
+import { CONTENT_TYPE, countsWith, type HostCounts, readLabels, scrapeText } from "./observe/prometheus.js";
+import { type MeasuredLimiter, type MeasureOptions, Watch } from "./observe/watch.js";
 import type { Lease } from "./stores/lease.js";
 
-export type { MeasuredLimiter, MeasureOptions, Soon, TokensOf } from "./observe/exporters/measured.js";
+export type { MeasuredLimiter, MeasureOptions, Soon, TokensOf } from "./observe/watch.js";
 
 /** How a limiter is shown to Prometheus. `maxHosts` is 200 by default. */
 export interface PrometheusOptions extends MeasureOptions {
@@ -40,8 +33,6 @@ export interface PrometheusMetrics {
 
 const KNOWN_OPTIONS = ["maxHosts", "tokensOf", "labels", "waitBuckets", "intervalBuckets"];
 const MAX_HOSTS = 200;
-/** So many are written in one go, within some milliseconds. */
-const FEW_HOSTS = 50;
 
 /**
  * Counts what a limiter does, for Prometheus to scrape.
@@ -50,33 +41,16 @@ const FEW_HOSTS = 50;
  * right. A host has about 60 series. Throws `TypeError` or `RangeError` for options that make no sense.
  */
 export function prometheusMetrics(limiter: MeasuredLimiter, options: PrometheusOptions = {}): PrometheusMetrics {
-  checkLimiter(limiter);
   checkNames(options, KNOWN_OPTIONS, "options");
-  const labels = labelsOf(...readLabels(options.labels));
-  const maker = hostCountsMaker({
-    wait: readBounds(options.waitBuckets, "waitBuckets", WAIT_BOUNDS),
-    interval: readBounds(options.intervalBuckets, "intervalBuckets", INTERVAL_BOUNDS),
-    inFlight: IN_FLIGHT_BOUNDS,
-  });
-  const maxHosts = readMaxHosts(options.maxHosts, MAX_HOSTS);
-  const watch = new Watch(limiter, maker, { maxHosts, tokensOf: readTokensOf(options.tokensOf) });
-  const results = new Map<LeaseResult, number>();
-  const leases = new Leases((result) => results.set(result, (results.get(result) ?? 0) + 1));
-
+  const { waitBuckets: wait, intervalBuckets: interval, labels: given, ...measure } = options;
+  const labels = readLabels(given);
+  // What moves to the others takes its counts along.
+  const maker = { make: countsWith({ wait, interval }), absorb: (to: HostCounts, from: HostCounts) => to.absorb(from) };
+  const watch = new Watch(limiter, { ...measure, maker, defaultMaxHosts: MAX_HOSTS });
   return {
     contentType: CONTENT_TYPE,
-    async text() {
-      const look = await watch.look();
-      const { table, outages, isStoreAway } = watch;
-      const leasesHeld = leases.held;
-      let text = "";
-      for (const part of describeScrape({ labels, table, look, outages, isStoreAway, leases: results, leasesHeld })) {
-        text += part;
-        if (table.labelled.size > FEW_HOSTS) await nextTurn();
-      }
-      return text;
-    },
-    countLease: (asked) => leases.count(asked),
+    text: () => scrapeText(watch, labels),
+    countLease: (asked) => watch.leases.count(asked),
     close: () => watch.close(),
   };
 }

@@ -1,4 +1,4 @@
-import "./withSharing.js";
+import "./shareLimiter.js";
 
 export type { IoredisClient, NodeRedisClient, NodeRedisEval } from "./stores/redis/client.js";
 export type { RedisOptions } from "./stores/redis.js";

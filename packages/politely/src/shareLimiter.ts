@@ -9,9 +9,8 @@ import { StoreLimiter } from "./fleet/sharedLimiter.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
 import { keyLimiterOf } from "./keyLimiter.js";
 import { durationUs } from "./policy/duration.js";
-import type { Limits } from "./policy/types.js";
 import type { SharedKeyLimiter, SharedOptions } from "./sharedTypes.js";
-import type { MakeFront } from "./sharing.js";
+import { type ChangeLimits, type MakeFront, provideSharing } from "./sharing.js";
 import { storeProblem } from "./stores/storeProblem.js";
 
 /** What happens while the store is away, as the end of a sentence. */
@@ -22,8 +21,11 @@ const SAYS = {
   open: () => "every request passes until it is back, but to a host that this process heard say stop",
 } as const;
 
+// Entries of stores import this file for it.
+provideSharing({ limiter: shareLimiter, keyLimiter: shareKeyLimiter });
+
 /** Puts a limiter together whose limits are kept in a store. */
-export function shareLimiter(options: SharedOptions, makeFront: MakeFront): StoreLimiter {
+function shareLimiter(options: SharedOptions, makeFront: MakeFront): StoreLimiter {
   const { store, name = "", outage: policy = "share", batch: isBatch = false, ...own } = options;
   checkShared(options);
   const clock = options.clock ?? systemClock();
@@ -69,11 +71,11 @@ export function shareLimiter(options: SharedOptions, makeFront: MakeFront): Stor
 }
 
 /** The same for one key. `change` takes limits that apply from the next `configure` on. */
-export function shareKeyLimiter(
+function shareKeyLimiter(
   options: SharedOptions,
   key: string,
   makeFront: MakeFront,
-  change: (limits: Limits) => void,
+  change: ChangeLimits,
 ): SharedKeyLimiter {
   if (options.name === undefined || options.name === "") {
     throw new TypeError(

@@ -7,24 +7,21 @@ import type { Limiter, LimiterOptions } from "./types.js";
 /** A limiter as the root puts it together: it can be connected to HTTP and to a log. */
 export type Front = Connectable & Pick<Limiter, "subscribe"> & { announce(): void };
 
+/** What makes the limiter that the root puts together. */
+export type Create<Made extends Front> = (parts: LimiterParts) => Made;
+
 /** Makes the limiter in front of a store, which queues and keeps the books of this process. */
-export type MakeFront = <Made extends Front>(
-  options: Omit<LimiterOptions, "store">,
-  create: (parts: LimiterParts) => Made,
-) => Made;
+export type MakeFront = <Made extends Front>(options: Omit<LimiterOptions, "store">, create: Create<Made>) => Made;
 
 /** How limiters with a store are made. */
 export interface Sharing {
   /** For any number of hosts. */
   limiter(options: SharedOptions, makeFront: MakeFront): SharedLimiter;
   /** For one key. `change` takes limits that apply from the next `configure` on. */
-  keyLimiter(
-    options: SharedOptions,
-    key: string,
-    makeFront: MakeFront,
-    change: (limits: Limits) => void,
-  ): SharedKeyLimiter;
+  keyLimiter(options: SharedOptions, key: string, makeFront: MakeFront, change: ChangeLimits): SharedKeyLimiter;
 }
+
+export type ChangeLimits = (limits: Limits) => void;
 
 let known: Sharing | undefined;
 
@@ -35,10 +32,8 @@ export function provideSharing(sharing: Sharing): void {
 
 /** What an entry of a store has provided. Throws `TypeError`, with what to import, if none was loaded. */
 export function sharing(): Sharing {
-  if (known === undefined) {
-    throw new TypeError(
-      'A store of your own needs what all stores have in common. Write: import "politely/store"; it is part of politely/redis, politely/sqlite and the others, too.',
-    );
-  }
-  return known;
+  if (known !== undefined) return known;
+  throw new TypeError(
+    'A store of your own needs what all stores have in common. Write: import "politely/store"; it is part of politely/redis, politely/sqlite and the others, too.',
+  );
 }

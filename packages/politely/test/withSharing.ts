@@ -1,2 +1,2 @@
 // Tests import stores from where they are written, and not by their entries, which bring this along.
-import "../src/withSharing.js";
+import "../src/shareLimiter.js";

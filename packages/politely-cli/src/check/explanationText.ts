@@ -15,9 +15,9 @@ export function explanationText(explanation: HostExplanation, file: string): str
     ...(instead === undefined ? [] : [["instead of", [instead]] as [string, readonly string[]]]),
     ...notes.map((note): [string, readonly string[]] => ["note", [note]]),
   ];
-  const width = Math.min(24, Math.max(...blocks.map(([title]) => title.length))) + 2;
+  const width = Math.min(24, Math.max(...blocks.map(([title]) => title.length)));
   const lines = blocks.flatMap(([title, texts]) =>
-    texts.map((text, index) => `  ${(index === 0 ? title : "").padEnd(width)}${text}`),
+    texts.map((text, index) => `  ${(index === 0 ? title : "").padEnd(width)}  ${text}`),
   );
   return `${[host, ...lines].join("\n")}\n`;
 }

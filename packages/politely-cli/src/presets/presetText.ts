@@ -5,6 +5,7 @@ import { hostsOf } from "./presetCatalogue.js";
 
 /** How many hosts a list names; the others are counted. */
 const maxListedHosts = 3;
+const YEAR_MS = 365 * 86_400_000;
 
 /** Writes presets as a list: name, hosts, date and confidence on one line, the limits in words on the next. */
 export function presetList(list: readonly (Preset | PolicyPreset)[]): string {
@@ -26,7 +27,12 @@ function headOf(preset: Preset | PolicyPreset): string {
   const shown = hosts.slice(0, maxListedHosts).join(", ");
   const more = hosts.length > maxListedHosts ? ` and ${hosts.length - maxListedHosts} more` : "";
   const confidence = "confidence" in preset ? `confidence ${preset.confidence}` : "a whole policy";
-  return `${preset.id}  ${hosts.length === 0 ? "software on many hosts" : shown + more}  (${preset.date}, ${confidence})`;
+  return `${preset.id}  ${hosts.length === 0 ? "software on many hosts" : shown + more}  (${dateWords(preset.date)}, ${confidence})`;
+}
+
+/** A day, with a mark where it is so long ago that the limits may have changed. */
+function dateWords(date: string): string {
+  return Date.now() - Date.parse(date) > YEAR_MS ? `${date}, over a year ago` : date;
 }
 
 function limitsLine(preset: Preset | PolicyPreset): string {
@@ -45,7 +51,7 @@ function siteRows(preset: Preset): [string, readonly string[]][] {
     ["contact", [requiresContact ? "required: set http.contact" : "not required"]],
     ["notes", [notes]],
     ["sources", sources.length === 0 ? ["none"] : sources],
-    ["date", [preset.date]],
+    ["date", [dateWords(preset.date)]],
     ["confidence", [confidence === "low" ? "low: applies only where it is named in presets" : confidence]],
   ];
 }
@@ -59,7 +65,7 @@ function policyRows({ policy, notes, date }: PolicyPreset): [string, readonly st
       withIntents(limits),
     ]),
     ["notes", [notes]],
-    ["date", [date]],
+    ["date", [dateWords(date)]],
   ];
 }
 

@@ -94,9 +94,10 @@ describe("explaining a host", () => {
     const args = ["check", "p.yaml", "--explain", "en.wikipedia.org"];
     const { stdout } = await run(addCheck, args, folder);
     expect(stdout).toContain(
-      "the preset wikimedia-action-api, its entry *.wikipedia.org (of 2026-11-15, confidence high)",
+      "the preset wikimedia-action-api, its entry *.wikipedia.org (of 2026-11-19, confidence high)",
     );
     expect(stdout).toContain("https://www.mediawiki.org/wiki/API:Etiquette");
+    expect(stdout).toContain("+ scope preset:wikimedia-action-api  at most 200 starts in any minute");
     const json = JSON.parse((await run(addCheck, [...args, "--json"], folder)).stdout) as Record<string, unknown>;
     expect(json).toMatchObject({
       file: "p.yaml",
@@ -110,11 +111,14 @@ describe("explaining a host", () => {
           rule: {
             kind: "preset",
             presetHost: "*.wikipedia.org",
-            preset: { id: "wikimedia-action-api", date: "2026-11-15" },
+            preset: { id: "wikimedia-action-api", date: "2026-11-19" },
           },
-          limits: { concurrency: 1, backoff: "linear", cooldown: "60s" },
+          limits: { window: "200/min", concurrency: 1, backoff: "linear", cooldown: "60s" },
           global: { limits: { concurrency: 100 } },
-          notes: ["the site wants to know how to reach you; set http.contact"],
+          notes: [
+            expect.stringContaining("together they keep to the scope preset:wikimedia-action-api") as string,
+            "the site wants to know how to reach you; set http.contact",
+          ],
         },
       ],
     });

@@ -1,5 +1,5 @@
 import { collector, presets } from "politely/presets";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { addPresets } from "../../src/commands/presets.js";
 import { searchPresets } from "../../src/presets/presetCatalogue.js";
 import { presetPage } from "../../src/presets/presetText.js";
@@ -7,7 +7,24 @@ import { run } from "../policy/captured.js";
 
 const ask = (...args: readonly string[]) => run(addPresets, ["presets", ...args], ".");
 
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2026-12-01") });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
 describe("the list of presets", () => {
+  it("marks what was written down over a year ago, as the page of one does", async () => {
+    expect((await ask()).stdout).not.toContain("over a year ago");
+    vi.setSystemTime(Date.parse("2027-11-17"));
+    const { stdout } = await ask();
+    expect(stdout).toContain("arxiv  export.arxiv.org, arxiv.org  (2026-11-15, over a year ago, confidence high)");
+    expect(stdout).toContain("(2026-11-19, a whole policy)");
+    expect((await ask("arxiv")).stdout).toContain("date        2026-11-15, over a year ago");
+  });
+
   it("has every preset with hosts, limits in words, date and confidence", async () => {
     const { code, stdout } = await ask();
     expect(code).toBe(0);

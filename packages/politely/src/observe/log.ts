@@ -33,6 +33,18 @@ const english: Required<Messages> = {
   warning: ({ key, message }) => `politely: ${key}: ${message}`,
 };
 
+/** The line of each event that has one: how it is written, and what makes it. A permit that expires is told of by a warning as well. */
+const lines: Readonly<Partial<Record<LimiterEvent["type"], readonly [level: keyof Logger, line: keyof Messages]>>> = {
+  wait: ["debug", "waiting"],
+  grant: ["debug", "done"],
+  configure: ["info", "configured"],
+  pause: ["info", "paused"],
+  resume: ["info", "resumed"],
+  cooldown: ["warn", "cooldown"],
+  retry: ["info", "retry"],
+  warn: ["warn", "warning"],
+};
+
 /** Writes a log: waits at debug, changes at info, trouble at warn. */
 export class Log {
   readonly #messages: Required<Messages>;
@@ -46,35 +58,9 @@ export class Log {
 
   /** Writes the line of an event, if it has one. Returns what the logger returned, so that a rejection can be caught. */
   readonly hear = (event: LimiterEvent): unknown => {
-    const { logger } = this;
-    const say = this.#messages;
-    switch (event.type) {
-      case "wait":
-        return logger.debug?.(say.waiting(event));
-      case "grant":
-        return event.waitedMs === 0 ? undefined : logger.debug?.(say.done(event));
-      case "configure":
-        return logger.info?.(say.configured(event));
-      case "pause":
-        return logger.info?.(say.paused(event));
-      case "resume":
-        return logger.info?.(say.resumed(event));
-      case "cooldown":
-        return logger.warn?.(say.cooldown(event));
-      case "retry":
-        return logger.info?.(say.retry(event));
-      case "warn":
-        return logger.warn?.(say.warning(event));
-      // A permit that expires is told of by a warning as well.
-      case "expire":
-      case "probe":
-      case "release":
-      case "refuse":
-      case "cancel":
-      case "evict":
-      case "outage":
-        return undefined;
-    }
+    const [level, name] = lines[event.type] ?? [];
+    if (level === undefined || name === undefined || (event.type === "grant" && event.waitedMs === 0)) return undefined;
+    return this.logger[level]?.(this.#messages[name](event as never));
   };
 
   /** Says that a host has no limits. Never throws. */

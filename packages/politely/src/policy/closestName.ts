@@ -39,19 +39,20 @@ function simplified(text: string): string {
 
 /** Counts the letters to add, drop, change or swap with their neighbour to turn one text into the other. */
 function editDistance(from: string, to: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
+  const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let row = 1; row <= from.length; row++) {
-    const current = [row];
+    const [above, current] = [rows[row - 1], [row]];
     for (let column = 1; column <= to.length; column++) {
-      const isSame = from[row - 1] === to[column - 1];
-      let cost = Math.min(last[column] + 1, current[column - 1] + 1, last[column - 1] + (isSame ? 0 : 1));
-      const isSwap = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      if (isSwap) cost = Math.min(cost, beforeLast[column - 2] + 1);
-      current.push(cost);
+      const [letter, other] = [from[row - 1], to[column - 1]];
+      const isSwap = row > 1 && column > 1 && letter === to[column - 2] && from[row - 2] === other;
+      current[column] = Math.min(
+        above[column] + 1,
+        current[column - 1] + 1,
+        above[column - 1] + (letter === other ? 0 : 1),
+        isSwap ? rows[row - 2][column - 2] + 1 : Number.POSITIVE_INFINITY,
+      );
     }
-    beforeLast = last;
-    last = current;
+    rows.push(current);
   }
-  return last[to.length];
+  return rows[from.length][to.length];
 }

@@ -1,22 +1,28 @@
 import type { Rule } from "../core/rule.js";
-import { PolicyError } from "../errors.js";
-import { throwIfAny } from "./compileKey.js";
-import { compileRule, compileSharedRule, offRule } from "./compileRule.js";
+import { PolicyError, type PolicyProblem } from "../errors.js";
+import { compileRule, compileSharedRule } from "./compileRule.js";
 import { findGrouping, type Grouping } from "./groupings.js";
 import { isLocalhost, plainHostEnd, readHost, withoutPort } from "./host.js";
-import { addPattern, createPatternTable, findPattern, type PatternTable, readHostPattern } from "./hostPattern.js";
 import { compileHttp } from "./httpRules.js";
+import { findPattern, readHostPattern } from "./names.js";
 import { collector, findPreset, type Preset, presets } from "./presets/index.js";
 import { unwrap } from "./reading.js";
 import { policyShape } from "./schema.js";
 import { createResolver } from "./target.js";
 import type { CompiledPolicy, HostLimits, HostRule, Limits, PolicyInput } from "./types.js";
-import { validate } from "./validate.js";
+import { throwIfAny, validate } from "./validate.js";
 import { warningsOfPolicy } from "./warningsOfPolicy.js";
 
 const builtInDefault: Limits = { rate: "1/s" };
+const exemptRule: HostRule = { ...compileHostRule({ enabled: false }, "localhost"), exempt: true };
+/** So many hosts are named in an error. */
+const namedMost = 5;
 
-const exemptRule: HostRule = { rule: offRule, origin: "localhost", intents: new Map(), exempt: true };
+type HostTable = ReadonlyMap<string, HostRule>;
+/** The rows of a limiter, by their names. */
+type Known = ReadonlyMap<string, unknown>;
+/** A host's rule from a preset, and which preset wants to know how to reach the caller. */
+type PresetRule = HostRule & { readonly contactWantedBy?: string | undefined };
 
 /**
  * Makes a policy ready. Throws `PolicyError` listing every problem.
@@ -29,25 +35,26 @@ const exemptRule: HostRule = { rule: offRule, origin: "localhost", intents: new 
 export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
   throwIfAny(validate(policyShape, input, { allowFunctions: true }));
 
-  const own = ownTable(input);
-  const known = presetTable(input);
-  const fallback = defaultRule(input);
-  const isLocalhostExempt = input.localhost !== "limited";
-  const portKeys = new Set([...own.exact.keys()].filter((key) => withoutPort(key) !== key));
+  const own = hostTable(input.hosts, (name) => `hosts.${name}`);
+  const chosen = chosenPresets(input.presets);
+  const hasCollector = Array.isArray(input.presets) && input.presets.includes(collector.id);
+  const known = presetTable(chosen, hasCollector);
+  const fallback =
+    input.default === undefined && hasCollector
+      ? compileHostRule(collector.policy.default ?? builtInDefault, `presets.${collector.id}`)
+      : compileHostRule(input.default ?? builtInDefault, "default");
+  const portKeys = new Set([...own.keys()].filter((key) => withoutPort(key) !== key));
   const groupBy = groupingOf(input.groupBy);
-  const beyondOwn = (name: string, host: string, key: string): HostRule =>
-    findPattern(known, name, host) ??
+  const nameOf = (key: string): string => (groupBy === undefined ? key : comparedName(key));
+  const beyondOwn = (name: string, key: string): HostRule =>
+    findPattern(known, name) ??
     // By the key as it is: a group named by a number such as 2130706433 must not pass for the address 127.0.0.1.
-    (isLocalhostExempt && isLocalhost(withoutPort(key)) ? exemptRule : fallback);
+    (input.localhost !== "limited" && isLocalhost(withoutPort(key)) ? exemptRule : fallback);
 
   const policy: CompiledPolicy = {
-    hostRule(key) {
-      const name = groupBy === undefined ? key : comparedName(key);
-      const host = withoutPort(name);
-      return findPattern(own, name, host) ?? beyondOwn(name, host, key);
-    },
+    hostRule: (key) => findPattern(own, nameOf(key)) ?? beyondOwn(nameOf(key), key),
     overflow: fallback,
-    scopeRule: scopeLookup(input),
+    scopeRule: scopeLookup(input.scopes, chosen),
     global: input.global === undefined ? undefined : compileSharedRule(input.global),
     resolve: createResolver({ groupBy, portKeys }),
     isEnabled(target) {
@@ -58,18 +65,52 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
     },
     hostIsKey: groupBy === undefined,
     groupBy,
-    together: togetherIn(input, own),
+    together: togetherIn(chosen, own),
     http: compileHttp(input.http),
-    contactWantedBy(key) {
-      const name = groupBy === undefined ? key : comparedName(key);
-      return findPattern(known, name, withoutPort(name))?.contactWantedBy;
-    },
+    contactWantedBy: (key) => findPattern(known, nameOf(key))?.contactWantedBy,
     warnings: warningsOfPolicy(input, (text) => {
-      const { name } = unwrap(readHostPattern(text), "host");
-      return beyondOwn(name, withoutPort(name), name);
+      const name = unwrap(readHostPattern(text), "host");
+      return beyondOwn(name, name);
     }),
   };
   return policy;
+}
+
+/**
+ * Refuses a policy that counts the hosts of a limiter together in another way than the one in force: what was counted as one key cannot be
+ * told apart afterwards. Throws `PolicyError` naming the hosts concerned.
+ */
+export function sameCounting(before: CompiledPolicy, after: CompiledPolicy, known: Known): void {
+  const problems: PolicyProblem[] = [];
+  if (before.groupBy !== after.groupBy) {
+    // The rows of scopes and of everything together have names that are no hosts.
+    const names = [...known.keys()].filter((name) => !name.startsWith("\n"));
+    const hosts = names.length === 0 ? "" : ` (known so far: ${listed(names)})`;
+    const message = `must stay what it is, the very same function${hosts}; make a new limiter to group hosts in another way`;
+    problems.push({ path: "groupBy", message });
+  }
+  const changed = changedTogether(before, after, known);
+  if (changed.length > 0) {
+    const message = `must not change whether ${listed(changed)} count together, as a preset says; make a new limiter for that`;
+    problems.push({ path: "presets", message });
+  }
+  throwIfAny(problems);
+}
+
+/** The hosts of a limiter that presets count together before or after, and with others than now. */
+function changedTogether(before: CompiledPolicy, after: CompiledPolicy, known: Known): readonly string[] {
+  const scopeOf = (policy: CompiledPolicy, host: string): string | undefined => policy.hostRule(host).scopes?.[0];
+  const patterns = [...new Set([...before.together.keys(), ...after.together.keys()])];
+  const changed = patterns.filter((name) => before.together.get(name) !== after.together.get(name));
+  const hosts = changed.some((name) => name.startsWith("*."))
+    ? [...known.keys()].filter((name) => !name.startsWith("\n"))
+    : changed.filter((name) => known.has(name));
+  return hosts.filter((host) => scopeOf(before, host) !== scopeOf(after, host));
+}
+
+function listed(hosts: readonly string[]): string {
+  const more = hosts.length - namedMost;
+  return hosts.slice(0, namedMost).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 function groupingOf(groupBy: PolicyInput["groupBy"]): Grouping | undefined {
@@ -77,7 +118,8 @@ function groupingOf(groupBy: PolicyInput["groupBy"]): Grouping | undefined {
   if (groupBy !== "domain") return undefined;
   const grouping = findGrouping(groupBy);
   if (grouping !== undefined) return grouping;
-  const message = 'is "domain", which needs the list of public suffixes; add import "politely/domains" to the program';
+  const message =
+    'is "domain", which needs the list of public suffixes; run npm install tldts, and add import "politely/domains" to the program';
   throw new PolicyError([{ path: "groupBy", message }]);
 }
 
@@ -90,96 +132,69 @@ function comparedName(key: string): string {
   return port === undefined ? host : `${host}:${port}`;
 }
 
-function ownTable(input: PolicyInput): PatternTable<HostRule> {
-  const table = createPatternTable<HostRule>();
-  for (const [text, limits] of entriesOf(input.hosts)) {
-    const pattern = unwrap(readHostPattern(text), "host");
-    addPattern(table, pattern, compileHostRule(limits, `hosts.${pattern.name}`));
+function presetTable(chosen: readonly Preset[], hasCollector: boolean): ReadonlyMap<string, PresetRule> {
+  const collected = hasCollector ? hostTable(collector.policy.hosts, () => `presets.${collector.id}`) : [];
+  const table = new Map<string, PresetRule>(collected);
+  for (const { id, hosts, limits, requiresContact, countsTogether } of chosen) {
+    const rule: PresetRule = {
+      ...compileHostRule(limits, `presets.${id}`),
+      contactWantedBy: requiresContact ? id : undefined,
+      scopes: countsTogether === true ? [presetScope(id)] : undefined,
+    };
+    for (const host of hosts) table.set(host, rule);
   }
   return table;
 }
 
-/** A host's rule from a preset, and which preset wants to know how to reach the caller. */
-type PresetRule = HostRule & { readonly contactWantedBy: string | undefined };
-
-function presetTable(input: PolicyInput): PatternTable<PresetRule> {
-  const table = createPatternTable<PresetRule>();
-  for (const preset of chosenPresets(input.presets)) {
-    const { id, hosts, limits, requiresContact } = preset;
-    const contactWantedBy = requiresContact ? id : undefined;
-    const scopes = preset.countsTogether === true ? [presetScope(preset)] : undefined;
-    const rule = { ...compileHostRule(limits, `presets.${id}`), contactWantedBy, scopes };
-    for (const host of hosts) addPattern(table, unwrap(readHostPattern(host), "host"), rule);
-  }
-  if (namesCollector(input)) {
-    for (const [text, limits] of entriesOf(collector.policy.hosts)) {
-      const rule = { ...compileHostRule(limits, `presets.${collector.id}`), contactWantedBy: undefined };
-      addPattern(table, unwrap(readHostPattern(text), "host"), rule);
-    }
-  }
-  return table;
+/** The rules of entries such as those of `hosts`, by the names of their patterns. */
+function hostTable(hosts: PolicyInput["hosts"] = {}, originOf: (name: string) => string): HostTable {
+  const rules = Object.entries(hosts).map(([text, limits]) => {
+    const name = unwrap(readHostPattern(text), "host");
+    return [name, compileHostRule(limits, originOf(name))] as const;
+  });
+  return new Map(rules);
 }
 
-function chosenPresets(names: PolicyInput["presets"]): readonly Preset[] {
-  if (names === undefined) return [];
+function chosenPresets(names: PolicyInput["presets"] = []): readonly Preset[] {
   if (names === true) return presets.filter(({ confidence }) => confidence !== "low");
   return names.flatMap((name) => findPreset(name) ?? []);
-}
-
-function namesCollector(input: PolicyInput): boolean {
-  return Array.isArray(input.presets) && input.presets.includes(collector.id);
-}
-
-function defaultRule(input: PolicyInput): HostRule {
-  if (input.default !== undefined) return compileHostRule(input.default, "default");
-  if (namesCollector(input))
-    return compileHostRule(collector.policy.default ?? builtInDefault, `presets.${collector.id}`);
-  return compileHostRule(builtInDefault, "default");
 }
 
 function compileHostRule(limits: HostLimits, origin: string): HostRule {
   const rule = compileRule(limits);
   // A host that is turned off is off for every intent.
-  const intents = rule.enabled ? entriesOf(limits.intents) : [];
-  return {
-    rule,
-    origin,
-    intents: new Map(intents.map(([name, intentLimits]) => [name, compileSharedRule(intentLimits)])),
-    exempt: false,
-  };
+  const intents = rule.enabled ? Object.entries(limits.intents ?? {}) : [];
+  const shared = intents.map(([name, intentLimits]) => [name, compileSharedRule(intentLimits)] as const);
+  return { rule, origin, intents: new Map(shared), exempt: false };
 }
 
-/** The hosts that presets count together, but for those with an entry of their own. */
-function togetherIn(input: PolicyInput, own: PatternTable<HostRule>): ReadonlyMap<string, string> {
+/** The patterns that decide which hosts count together: those of presets, each with its scope, and those that take hosts out of one. */
+function togetherIn(chosen: readonly Preset[], own: HostTable): ReadonlyMap<string, string> {
   const together = new Map<string, string>();
-  for (const preset of chosenPresets(input.presets)) {
-    if (preset.countsTogether !== true) continue;
-    for (const host of preset.hosts)
-      if (findPattern(own, host, host) === undefined) together.set(host, presetScope(preset));
+  for (const { countsTogether, hosts, id } of chosen) {
+    if (countsTogether === true) for (const host of hosts) together.set(host, presetScope(id));
   }
+  for (const name of together.size === 0 ? [] : own.keys()) together.set(name, "");
   return together;
 }
 
 /** The scope of all hosts of a preset together. */
-function presetScope({ id }: Preset): string {
+function presetScope(id: string): string {
   return `preset:${id}`;
 }
 
-function scopeLookup({ scopes, presets: names }: PolicyInput): (name: string) => Rule | undefined {
-  const exact = new Map<string, Rule>();
-  const beginnings: { readonly text: string; readonly rule: Rule }[] = [];
-  for (const preset of chosenPresets(names)) {
-    if (preset.countsTogether === true) exact.set(presetScope(preset), compileSharedRule(preset.limits));
-  }
-  for (const [name, limits] of entriesOf(scopes)) {
-    const rule = compileSharedRule(limits);
-    if (name.endsWith("*")) beginnings.push({ text: name.slice(0, -1), rule });
-    else exact.set(name, rule);
-  }
-  beginnings.sort((one, other) => other.text.length - one.text.length);
-  return (name) => exact.get(name) ?? beginnings.find(({ text }) => name.startsWith(text))?.rule;
-}
-
-function entriesOf<Value>(record: Readonly<Record<string, Value>> | undefined): readonly [string, Value][] {
-  return record === undefined ? [] : Object.entries(record);
+function scopeLookup(
+  scopes: PolicyInput["scopes"] = {},
+  chosen: readonly Preset[],
+): (name: string) => Rule | undefined {
+  const together = chosen.filter(({ countsTogether }) => countsTogether === true);
+  const all = { ...Object.fromEntries(together.map(({ id, limits }) => [presetScope(id), limits])), ...scopes };
+  const rules = Object.entries(all).map(([name, limits]) => [name, compileSharedRule(limits)] as const);
+  const exact = new Map(rules);
+  const beginnings = rules
+    .filter(([name]) => name.endsWith("*"))
+    .map(([name, rule]) => ({ text: name.slice(0, -1), rule }))
+    .sort((one, other) => other.text.length - one.text.length);
+  return (name) =>
+    (name.endsWith("*") ? undefined : exact.get(name)) ?? beginnings.find(({ text }) => name.startsWith(text))?.rule;
 }

@@ -1,14 +1,15 @@
-import { PolicyError, type PolicyProblem } from "../errors.js";
 import { compileRule } from "./compileRule.js";
 import { plainHttp } from "./httpRules.js";
-import { limitsShape } from "./limitsShape.js";
-import type { CompiledPolicy, HostRule, Limits } from "./types.js";
-import { validate } from "./validate.js";
+import { domainLimitsShape, isDomainLimits, limitsOfDomain, limitsShape } from "./limitsShape.js";
+import type { CompiledPolicy, DomainLimits, HostRule, Limits } from "./types.js";
+import { throwIfAny, validate } from "./validate.js";
 import { warningsOfLimits } from "./warningsOfPolicy.js";
 
 /** Makes the limits of a single key ready: whatever is asked, the answer is about `key`. Throws `PolicyError` listing every problem. */
-export function compileKeyPolicy(limits: Limits, key: string): CompiledPolicy {
-  throwIfAny(validate(limitsShape, limits, { allowFunctions: true }));
+export function compileKeyPolicy(given: Limits | DomainLimits, key: string): CompiledPolicy {
+  const isDomain = isDomainLimits(given);
+  throwIfAny(validate(isDomain ? domainLimitsShape : limitsShape, given, { allowFunctions: true }));
+  const limits = isDomain ? limitsOfDomain(given) : given;
   const hostRule: HostRule = { rule: compileRule(limits), origin: "limits", intents: new Map(), exempt: false };
   const resolved = { key, intent: undefined, scopes: [] };
   return {
@@ -25,9 +26,4 @@ export function compileKeyPolicy(limits: Limits, key: string): CompiledPolicy {
     contactWantedBy: () => undefined,
     warnings: warningsOfLimits(limits, ""),
   };
-}
-
-/** Throws `PolicyError` with all problems, if there is any. */
-export function throwIfAny(problems: readonly PolicyProblem[]): void {
-  if (problems.length > 0) throw new PolicyError(problems);
 }

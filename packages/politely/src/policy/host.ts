@@ -1,4 +1,4 @@
-import { bad, good, type Reading, wrongType } from "./reading.js";
+import { good, type Reading, unwrap, wrongType } from "./reading.js";
 import { showValue } from "./showValue.js";
 
 /** A host name in the one form it is compared in, and the port that was written after it. */
@@ -8,10 +8,29 @@ export interface HostName {
   readonly port: number | undefined;
 }
 
-const maxTextLength = 2_048;
 const maxHostLength = 253;
 const maxLabelLength = 63;
 const localAddress = /^(127(\.\d+){3}|0\.0\.0\.0|\[::(1|ffff:(7f[^:]{2}:[^:]+|0:0))?\])$/;
+
+/** What no host name has, and how that is said. URL parsing would drop blanks and control characters without a word. */
+const neverInHosts: readonly (readonly [RegExp, string])[] = [
+  [/^$/, "must not be empty"],
+  [/^.{2049}/s, "must be at most 2048 characters long"],
+  [/:\/\//, "must be a host name without a scheme"],
+  [/[\s\p{Cc}]/u, "must not have blanks or control characters in it"],
+  [/[/?#\\]/, "must be a host name without a path (for a URL, write https:// in front)"],
+  [/@/, "must be a host name without a user name"],
+];
+
+/**
+ * A host at the beginning of a text that is already in its final form, for cutting it out without building a `URL`.
+ *
+ * Certain are only names of `a-z 0-9 . -` that end at the end of the text or at one of `/ ? # :`, have no empty part, no part in punycode
+ * (which would have to be checked) and no last part that begins with a digit (which may be an IPv4 address).
+ */
+const plainHost = `(?:(?!xn--)[a-z0-9-]{1,${maxLabelLength}}\\.)*(?!xn--|\\d)[a-z0-9-]{1,${maxLabelLength}}(?=[/?#:]|$)`;
+const plainHostHere = new RegExp(plainHost, "y");
+const plainUrl = new RegExp(`^http(s?)://(${plainHost})(?::(\\d{1,5}))?(?=[/?#]|$)`);
 
 /**
  * Brings a host name into the one form it is compared in.
@@ -20,24 +39,25 @@ const localAddress = /^(127(\.\d+){3}|0\.0\.0\.0|\[::(1|ffff:(7f[^:]{2}:[^:]+|0:
  * Throws `TypeError` naming what is wrong with anything that is not a host name, with or without a port.
  */
 export function normaliseHost(text: string): HostName {
-  const reading = readHost(text);
-  if (reading.ok) return reading.value;
-  throw new TypeError(`host ${reading.problem}`);
+  return unwrap(readHost(text), "host");
 }
 
 /** Reads a host name; see `normaliseHost`. An IPv6 address may come without brackets when no port follows. */
 export function readHost(text: unknown): Reading<HostName> {
-  if (typeof text !== "string") return wrongType(`must be a host name; got ${showValue(text)}`);
-  const problem = problemOfText(text);
-  if (problem !== undefined) return wrongType(`${problem}; got ${showValue(text)}`);
+  const problem = (rule: string): Reading<never> => wrongType(`${rule}; got ${showValue(text)}`);
+  if (typeof text !== "string") return problem("must be a host name");
+  const never = neverInHosts.find(([pattern]) => pattern.test(text));
+  if (never !== undefined) return problem(never[1]);
 
-  const { name, portText } = splitPort(text);
+  // Two colons and no brackets: an IPv6 address as some programs write it, whose last part is no port.
+  const isBareAddress = /^(?!\[)(?!.*\]$).*:.*:/.test(text);
+  const [, name = text, portText] = (!isBareAddress && /^(.*):([^:]*(?<!\]))$/.exec(text)) || [];
   const port = portText === undefined ? undefined : Number(portText);
   if (portText !== undefined && (!/^\d{1,5}$/.test(portText) || Number(portText) > 65_535)) {
-    return wrongType(`must have a port from 0 to 65535 after the colon; got ${showValue(text)}`);
+    return problem("must have a port from 0 to 65535 after the colon");
   }
-  const url = parseUrl(`http://${name}/`);
-  if (url === undefined) return wrongType(`must be a host name such as "example.com"; got ${showValue(text)}`);
+  const url = parseUrl(`http://${isBareAddress ? `[${name}]` : name}/`);
+  if (url === undefined) return problem('must be a host name such as "example.com"');
   const host = readHostOfUrl(url.hostname);
   return host.ok ? good({ host: host.value, port }) : host;
 }
@@ -45,19 +65,15 @@ export function readHost(text: unknown): Reading<HostName> {
 /** Finishes a host name that a URL has already made lower-case and ASCII: drops one trailing dot, checks lengths and labels. */
 export function readHostOfUrl(hostname: string): Reading<string> {
   if (hostname.startsWith("[")) return good(hostname);
-  const host = hostname.endsWith(".") ? hostname.slice(0, -1) : hostname;
-  if (host.length > maxHostLength) {
-    return bad(`must be at most ${maxHostLength} characters long; got ${showValue(host)}`);
-  }
-  if (!/^[a-z0-9._-]*$/.test(host)) {
-    return bad(`must be made of letters, digits, dots, hyphens and underscores; got ${showValue(host)}`);
-  }
+  const host = hostname.replace(/\.$/, "");
   const labels = host.split(".");
-  if (labels.includes("")) return bad(`must not have an empty part between its dots; got ${showValue(hostname)}`);
-  if (labels.some((label) => label.length > maxLabelLength)) {
-    return bad(`must have at most ${maxLabelLength} characters between two dots; got ${showValue(host)}`);
-  }
-  return good(host);
+  const problem = (rule: string, got = host): Reading<never> => wrongType(`must ${rule}; got ${showValue(got)}`);
+  if (host.length > maxHostLength) return problem(`be at most ${maxHostLength} characters long`);
+  if (!/^[a-z0-9._-]*$/.test(host)) return problem("be made of letters, digits, dots, hyphens and underscores");
+  if (labels.includes("")) return problem("not have an empty part between its dots", hostname);
+  return labels.some((label) => label.length > maxLabelLength)
+    ? problem(`have at most ${maxLabelLength} characters between two dots`)
+    : good(host);
 }
 
 /** Parses a URL; undefined when it is not one. */
@@ -70,29 +86,20 @@ export function parseUrl(text: string): URL | undefined {
   }
 }
 
-/**
- * Finds where a host that is already in its final form ends, so that it can be cut out without building a `URL`; else -1.
- *
- * Certain are only names of `a-z 0-9 . -` that end at the end of the text or at one of `/ ? # :`, are not too long, have no empty part,
- * no part in punycode (which would have to be checked) and no last part that begins with a digit (which may be an IPv4 address).
- */
+/** Finds where a host that is already in its final form ends, else -1. */
 export function plainHostEnd(text: string, start: number): number {
-  let labelStart = start;
-  let index = start;
-  for (; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if ((code >= 97 && code <= 122) || (code >= 48 && code <= 57) || code === 45) continue;
-    if (code !== 46) {
-      // slash, question mark, number sign, colon
-      if (code === 47 || code === 63 || code === 35 || code === 58) break;
-      return -1;
-    }
-    if (!isPlainLabel(text, labelStart, index)) return -1;
-    labelStart = index + 1;
-  }
-  if (!isPlainLabel(text, labelStart, index) || index - start > maxHostLength) return -1;
-  const first = text.charCodeAt(labelStart);
-  return first >= 48 && first <= 57 ? -1 : index;
+  plainHostHere.lastIndex = start;
+  const isPlain = plainHostHere.test(text) && plainHostHere.lastIndex - start <= maxHostLength;
+  return isPlain ? plainHostHere.lastIndex : -1;
+}
+
+/** Cuts host and port out of a URL that is already in its final form; undefined when only a URL parser can tell. */
+export function cutPlainHost(text: string): HostName | undefined {
+  const match = plainUrl.exec(text);
+  if (match === null) return undefined;
+  const [, secure, host, portText = secure === "" ? "80" : "443"] = match;
+  const port = Number(portText);
+  return host.length <= maxHostLength && port <= 65_535 ? { host, port } : undefined;
 }
 
 /**
@@ -110,29 +117,5 @@ export function isAddress(host: string): boolean {
 
 /** Drops the port of a key, if it has one: `"example.com:8443"` gives `"example.com"`. */
 export function withoutPort(key: string): string {
-  const colon = key.lastIndexOf(":");
-  return colon > 0 && /^\d{1,5}$/.test(key.slice(colon + 1)) ? key.slice(0, colon) : key;
-}
-
-function isPlainLabel(text: string, start: number, end: number): boolean {
-  return end > start && end - start <= maxLabelLength && !text.startsWith("xn--", start);
-}
-
-function problemOfText(text: string): string | undefined {
-  if (text === "") return "must not be empty";
-  if (text.length > maxTextLength) return `must be at most ${maxTextLength} characters long`;
-  if (text.includes("://")) return "must be a host name without a scheme";
-  // URL parsing would drop some of these without a word.
-  if (/[\s\p{Cc}]/u.test(text)) return "must not have blanks or control characters in it";
-  if (/[/?#\\]/.test(text)) return "must be a host name without a path (for a URL, write https:// in front)";
-  if (text.includes("@")) return "must be a host name without a user name";
-  return undefined;
-}
-
-function splitPort(text: string): { readonly name: string; readonly portText: string | undefined } {
-  const colon = text.lastIndexOf(":");
-  if (colon === -1 || text.endsWith("]")) return { name: text, portText: undefined };
-  // Two colons and no brackets: an IPv6 address as some programs write it, whose last part is no port.
-  if (text.indexOf(":") !== colon && !text.startsWith("[")) return { name: `[${text}]`, portText: undefined };
-  return { name: text.slice(0, colon), portText: text.slice(colon + 1) };
+  return key.replace(/(?<=.):\d{1,5}$/, "");
 }

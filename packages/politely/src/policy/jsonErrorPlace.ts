@@ -1,8 +1,8 @@
-type Expected = "value" | "value or ]" | "key" | "key or }" | ":" | ", or end" | "nothing";
-
-const blanks = /[ \t\n\r]*/y;
 const string = /"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
-const simpleValue = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const otherValue = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+
+/** The tokens that may come first in a value: `s` stands for a string, `v` for a number or one of the three words. */
+const value = "sv{[";
 
 /**
  * Finds where a text stops being JSON: the line and column, from 1, of the first character that cannot be there.
@@ -22,70 +22,39 @@ export function withoutJsonPlace(message: string): string {
     .replace(/ at line \d+ column \d+ of the JSON data$/, "");
 }
 
+/** Goes through the text token by token, each held against what may come there. */
 function errorIndex(text: string): number {
   const open: string[] = [];
-  let expected: Expected = "value";
-  let index = 0;
-  for (;;) {
-    index = endOf(blanks, text, index) ?? index;
-    if (index >= text.length) return text.length;
-    const step = next({ text, index, expected, open });
-    if (step === undefined) return index;
-    index = step.index;
-    expected = step.expected;
+  let allowed = value;
+  for (let index = 0; ; ) {
+    while (index < text.length && " \t\n\r".includes(text[index])) index += 1;
+    if (index === text.length) return index;
+    const [token, end] = tokenAt(text, index);
+    if (!allowed.includes(token)) return index;
+    const isKey = token === "s" && (allowed === "s" || allowed === "s}");
+    if (token === "{" || token === "[") open.push(token);
+    if (token === "}" || token === "]") open.pop();
+    index = end;
+    allowed = isKey ? ":" : allowedAfter(token, open.at(-1));
   }
 }
 
-interface Step {
-  readonly index: number;
-  readonly expected: Expected;
+/** What may come after a token that is no key, inside of the bracket `around`. */
+function allowedAfter(token: string, around: string | undefined): string {
+  if (token === "{") return "s}";
+  if (token === "[") return `${value}]`;
+  if (token === ":" || (token === "," && around === "[")) return value;
+  if (token === ",") return "s";
+  if (around === undefined) return "";
+  return around === "{" ? ",}" : ",]";
 }
 
-/** Takes one token; undefined when it cannot be there. `open` holds the brackets around it. */
-function next({
-  text,
-  index,
-  expected,
-  open,
-}: Step & { readonly text: string; readonly open: string[] }): Step | undefined {
-  const character = text[index];
-  const isClosing =
-    open.length > 0 &&
-    character === (open.at(-1) === "{" ? "}" : "]") &&
-    (expected === ", or end" || expected === "value or ]" || expected === "key or }");
-  if (isClosing) {
-    open.pop();
-    return { index: index + 1, expected: open.length === 0 ? "nothing" : ", or end" };
-  }
-  switch (expected) {
-    case "key":
-    case "key or }":
-      return after(endOf(string, text, index), ":");
-    case ":":
-      return character === ":" ? { index: index + 1, expected: "value" } : undefined;
-    case ", or end":
-      if (character !== ",") return undefined;
-      return { index: index + 1, expected: open.at(-1) === "{" ? "key" : "value" };
-    case "nothing":
-      return undefined;
-    case "value":
-    case "value or ]":
-      if (character === "{" || character === "[") {
-        open.push(character);
-        return { index: index + 1, expected: character === "{" ? "key or }" : "value or ]" };
-      }
-      return after(
-        endOf(string, text, index) ?? endOf(simpleValue, text, index),
-        open.length === 0 ? "nothing" : ", or end",
-      );
-  }
-}
-
-function after(index: number | undefined, expected: Expected): Step | undefined {
-  return index === undefined ? undefined : { index, expected };
-}
-
-function endOf(pattern: RegExp, text: string, index: number): number | undefined {
-  pattern.lastIndex = index;
-  return pattern.test(text) ? pattern.lastIndex : undefined;
+/** The kind of the token at an index, and where it ends. */
+function tokenAt(text: string, index: number): readonly [kind: string, end: number] {
+  string.lastIndex = index;
+  if (string.test(text)) return ["s", string.lastIndex];
+  otherValue.lastIndex = index;
+  if (otherValue.test(text)) return ["v", otherValue.lastIndex];
+  // A letter that begins no value must not pass for one of the kinds.
+  return ["{}[],:".includes(text[index]) ? text[index] : "?", index + 1];
 }

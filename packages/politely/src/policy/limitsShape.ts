@@ -1,116 +1,134 @@
-import { adaptiveUpsideDown, backoffUpsideDown, bucketTooLarge } from "./contradictions.js";
-import { maxUnits } from "./rate.js";
-import type { ChoiceShape, DurationShape, Field, NumberShape, ObjectShape, Shape, TextShape } from "./shape.js";
+import { readDuration } from "./duration.js";
+import { intervalUs, isFaster, maxUnits, readRate, readRefill } from "./rate.js";
+import { showValue } from "./showValue.js";
+import type { DomainLimits, Limits } from "./types.js";
+import { fieldPath, isPlainObject, type NumberShape, type ObjectShape, type Report, type Shape } from "./validate.js";
 
 /** True or false. */
 export const flag: Shape = { kind: "flag" };
-
-const longerThanZero: DurationShape = { kind: "duration" };
+/** A duration above 0. */
+const longerThanZero: Shape = { kind: "duration" };
 /** A duration, also 0. */
-export const anyTime: DurationShape = { kind: "duration", allowZero: true };
+export const anyTime: Shape = { kind: "duration", allowZero: true };
 /** A duration, also 0 and without an end. */
-export const anyWait: DurationShape = { kind: "duration", allowZero: true, allowInfinity: true };
+export const anyWait: Shape = { kind: "duration", allowZero: true, allowInfinity: true };
+/** A part of something, from none to all of it. */
+export const part: Shape = { kind: "number", isWhole: false, min: 0, max: 1 };
+/** A count of requests. */
+export const units: NumberShape = { kind: "number", isWhole: true, min: 1, max: maxUnits };
 
-const units: NumberShape = { kind: "number", isWhole: true, min: 1, max: maxUnits };
-
-const timeZone: TextShape = {
-  kind: "text",
-  what: 'the name of a time zone such as "UTC" or "Asia/Tokyo"',
-  maxLength: 100,
-  pattern: "^[A-Za-z]",
-  test: isTimeZone,
-};
-
-const backoffKind: ChoiceShape = { kind: "choice", options: ["none", "linear", "exponential"] };
+const bucket: Shape = { kind: "rate", use: "bucket" };
+const window: Shape = { kind: "rate", use: "window" };
+const backoffKind: Shape = { kind: "choice", options: ["none", "linear", "exponential"] };
 
 const backoff: ObjectShape = {
   kind: "object",
-  fields: {
-    kind: { shape: backoffKind, isRequired: true, about: "How the steps grow: base × n, or base doubled each time." },
-    base: { shape: longerThanZero, isRequired: true, about: "The first step." },
-    max: { shape: longerThanZero, isRequired: true, about: "The longest step." },
-    jitter: {
-      shape: { kind: "number", isWhole: false, min: 0, max: 1 },
-      about: "Lengthens each step by up to this part of itself, at random. Default 0.",
-    },
+  name: "backoff",
+  fields: { kind: backoffKind, base: longerThanZero, max: longerThanZero, jitter: part },
+  required: ["kind", "base", "max"],
+  check: ({ base, max }, path, report) => {
+    const [first, longest] = [readDuration(base), readDuration(max)];
+    if (first.ok && longest.ok && first.value > longest.value) {
+      report(fieldPath(path, "base"), `must not be above max ${showValue(max)}; got ${showValue(base)}`);
+    }
   },
-  checks: [backoffUpsideDown],
 };
 
 const quota: ObjectShape = {
   kind: "object",
+  name: "quota",
   fields: {
-    count: { shape: units, isRequired: true, about: "Units in one period." },
-    per: {
-      shape: { kind: "choice", options: ["hour", "day", "month"] },
-      isRequired: true,
-      about: "The period of the calendar after which the count begins again.",
+    count: units,
+    per: { kind: "choice", options: ["hour", "day", "month"] },
+    timeZone: {
+      kind: "text",
+      what: 'the name of a time zone such as "UTC" or "Asia/Tokyo"',
+      maxLength: 100,
+      pattern: "^[A-Za-z]",
+      test: isTimeZone,
     },
-    timeZone: { shape: timeZone, about: "Whose calendar. Default UTC." },
   },
+  required: ["count", "per"],
 };
 
 const adaptive: ObjectShape = {
   kind: "object",
-  fields: {
-    min: {
-      shape: { kind: "rate", use: "bucket" },
-      about: "Never slower than this. Default a 64th of full speed, and one a minute at least.",
-    },
-    max: {
-      shape: { kind: "rate", use: "bucket" },
-      about: "Never faster than this. Default: what the other limits allow.",
-    },
+  name: "adaptive",
+  fields: { min: bucket, max: bucket },
+  check: ({ min, max }, path, report) => {
+    const [low, high] = [readRate(min), readRate(max)];
+    if (low.ok && high.ok && isFaster(low.value, high.value)) {
+      report(fieldPath(path, "min"), `must not be above max ${high.value.text}; got ${low.value.text}`);
+    }
   },
-  checks: [adaptiveUpsideDown],
 };
-
-const window: Shape = { kind: "rate", use: "window" };
-
-/** The fields of limits, for entries that have more. */
-export const limitFields: Readonly<Record<string, Field>> = {
-  enabled: { shape: flag, about: "false turns the limits of this entry off. Default true." },
-  minDelay: { shape: anyTime, about: "The least time between two starts. Default 0: none." },
-  rate: { shape: { kind: "rate", use: "bucket" }, about: "A token bucket, full at the start. Default: none." },
-  burst: { shape: units, needs: "rate", about: "How many units the bucket holds. Default 1." },
-  window: {
-    shape: { kind: "either", of: [window, { kind: "list", of: window, min: 1, max: 16 }] },
-    about: "Exact sliding windows: at most so many starts in any span of that length. Default: none.",
-  },
-  quota: { shape: quota, about: "A budget that begins again on the calendar. Default: none." },
-  concurrency: { shape: units, about: "How many may be in flight at once. Default: no bound." },
-  countFrom: {
-    shape: { kind: "choice", options: ["start", "answer"] },
-    about: "Whether gap and windows run from a start or from its answer. Default start.",
-  },
-  backoff: {
-    shape: { kind: "either", of: [backoffKind, backoff] },
-    about:
-      "How long to stay away after server errors and timeouts; exponential is 5, 10, 20, 40, 60 s. Default linear: 5, 10, … 30 s.",
-  },
-  cooldown: {
-    shape: { kind: "either", of: [anyTime, { kind: "list", of: anyTime, min: 1, max: 64 }] },
-    about: "How long to stay away after a 429 without Retry-After; a list is a ladder. Default 60 s.",
-  },
-  adaptive: {
-    shape: { kind: "either", of: [flag, adaptive] },
-    about: "Slow down by what the site answers and how long that takes, never above the other limits. Default false.",
-  },
-  maxWait: { shape: anyWait, about: "The longest a request may wait in its lane. Default: no bound; 0 means never." },
-  maxQueue: {
-    shape: { kind: "number", isWhole: true, min: 0, max: maxUnits, allowInfinity: true },
-    about:
-      "How many requests may wait; 0 means none. Default 100,000 for a host; no bound for an intent, a scope and global.",
-  },
-  permitTtl: { shape: longerThanZero, about: "With a store: lifetime of a place. Default 30 s." },
-  maxHold: { shape: longerThanZero, about: "A permit not released by then gives its place back. Default 10 min." },
-};
-
-/** And what they must not say together. */
-export const limitChecks = [bucketTooLarge({ burst: "burst", rateOf: (entry) => entry.rate })];
 
 /** What the limits of one entry look like. */
-export const limitsShape: ObjectShape = { kind: "object", name: "limits", fields: limitFields, checks: limitChecks };
+export const limitsShape: ObjectShape = {
+  kind: "object",
+  name: "limits",
+  fields: {
+    enabled: flag,
+    minDelay: anyTime,
+    rate: bucket,
+    burst: units,
+    window: { kind: "either", of: [window, { kind: "list", of: window, min: 1, max: 16 }] },
+    quota,
+    concurrency: units,
+    countFrom: { kind: "choice", options: ["start", "answer"] },
+    backoff: { kind: "either", of: [backoffKind, backoff] },
+    cooldown: { kind: "either", of: [anyTime, { kind: "list", of: anyTime, min: 1, max: 64 }] },
+    adaptive: { kind: "either", of: [flag, adaptive] },
+    maxWait: anyWait,
+    maxQueue: { ...units, min: 0, allowInfinity: true },
+    permitTtl: longerThanZero,
+    maxHold: longerThanZero,
+  },
+  needs: { burst: "rate" },
+  check: bucketTooLarge,
+};
+
+/** What such an entry looks like. */
+export const domainLimitsShape: ObjectShape = {
+  kind: "object",
+  name: "domainLimits",
+  fields: {
+    requests_per_second: { ...units, isWhole: false, min: Number.MIN_VALUE, what: "a number above 0 and at most 1e12" },
+    burst_capacity: units,
+  },
+  required: ["requests_per_second", "burst_capacity"],
+  check: (entry, path, report) => {
+    const { rate: written, burst } = limitsOfDomain(entry as unknown as DomainLimits);
+    bucketTooLarge({ rate: written, burst }, path, (_, message) => report(fieldPath(path, "burst_capacity"), message));
+    const rate = readRate(written);
+    const refill = rate.ok ? readRefill(rate.value) : rate;
+    if (rate.ok && !refill.ok) report(fieldPath(path, "requests_per_second"), refill.problem);
+  },
+};
+
+/** Tells such an entry from the limits of a policy. */
+export function isDomainLimits(value: unknown): value is DomainLimits {
+  return isPlainObject(value) && ("requests_per_second" in value || "burst_capacity" in value);
+}
+
+/** Turns a valid entry into limits. */
+export function limitsOfDomain({ requests_per_second: count, burst_capacity: burst }: DomainLimits): Limits {
+  return { rate: { count, per: "1s" }, burst };
+}
+
+/** Finds a bucket that is too large to be counted in whole unit-microseconds. */
+export function bucketTooLarge(
+  { rate, burst }: { readonly rate?: unknown; readonly burst?: unknown },
+  path: string,
+  report: Report,
+): void {
+  const written = readRate(rate);
+  if (!written.ok || typeof burst !== "number" || burst > maxUnits) return;
+  const most = Math.floor(Number.MAX_SAFE_INTEGER / intervalUs(written.value));
+  if (most < 1 || !(burst > most)) return;
+  const message = `must be at most ${most} for whole numbers to count it at the rate ${written.value.text}; got ${showValue(burst)}`;
+  report(fieldPath(path, "burst"), message);
+}
 
 /** Asks the calendar of the machine, which knows the IANA names. Newer engines take offsets such as +09:00 too; those are no names. */
 function isTimeZone(text: string): boolean {

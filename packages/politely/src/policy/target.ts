@@ -1,8 +1,8 @@
 import type { Target } from "../types.js";
 import { closestName } from "./closestName.js";
-import { type HostName, parseUrl, plainHostEnd, readHost, readHostOfUrl } from "./host.js";
-import { isName, isPrintable, nameForm } from "./name.js";
-import type { Reading } from "./reading.js";
+import { cutPlainHost, type HostName, parseUrl, plainHostEnd, readHost, readHostOfUrl } from "./host.js";
+import { isName, isPrintable, nameForm, reservedScopes } from "./names.js";
+import { unwrap } from "./reading.js";
 import { showValue } from "./showValue.js";
 import type { ResolvedTarget } from "./types.js";
 
@@ -14,20 +14,10 @@ export interface ResolverOptions {
   readonly portKeys: ReadonlySet<string>;
 }
 
-/** Names that a cost record uses for something else, so that no scope may have them. */
-export const reservedScopes: readonly string[] = ["host", "intent", "global", "rate", "window", "quota"];
-
 const maxScopes = 16;
 const targetFields: readonly string[] = ["url", "host", "intent", "scopes"];
 const noScopes: readonly string[] = [];
-
-const defaultPorts: Readonly<Record<string, number>> = {
-  "http:": 80,
-  "https:": 443,
-  "ws:": 80,
-  "wss:": 443,
-  "ftp:": 21,
-};
+const defaultPorts: Record<string, number> = { "http:": 80, "https:": 443, "ws:": 80, "wss:": 443, "ftp:": 21 };
 
 /** Makes the function that takes targets apart. It throws `TypeError` naming what is wrong with a target. */
 export function createResolver(options: ResolverOptions): (target: Target) => ResolvedTarget {
@@ -39,31 +29,27 @@ export function createResolver(options: ResolverOptions): (target: Target) => Re
       throw new TypeError(`target must be a host name, a URL, or an object with url or host; got ${showValue(target)}`);
     }
     if (isUrl(target)) return { key: keyOfUrl(target, options), intent: undefined, scopes: noScopes };
-    checkFields(target);
+    for (const name of Object.keys(target)) {
+      if (targetFields.includes(name)) continue;
+      const close = closestName(name, targetFields);
+      const hint = close === undefined ? `known are ${targetFields.join(", ")}` : `did you mean "${close}"?`;
+      throw new TypeError(`target must not have a field ${showValue(name)}; ${hint}`);
+    }
+    const { intent, scopes } = target;
+    if (intent !== undefined && !isName(intent)) {
+      throw new TypeError(`target.intent must be a text ${nameForm}; got ${showValue(intent)}`);
+    }
     return {
       key: keyOfObject(target, options),
-      intent: checkedIntent(target.intent),
-      scopes: checkedScopes(target.scopes),
+      intent,
+      scopes: scopes === undefined ? noScopes : checkedScopes(scopes),
     };
   };
 }
 
-function checkFields(target: object): void {
-  for (const name of Object.keys(target)) {
-    if (targetFields.includes(name)) continue;
-    const close = closestName(name, targetFields);
-    const hint = close === undefined ? `known are ${targetFields.join(", ")}` : `did you mean "${close}"?`;
-    throw new TypeError(`target must not have a field ${showValue(name)}; ${hint}`);
-  }
-}
-
-function keyOfObject(
-  target: { readonly url?: string | URL; readonly host?: string },
-  options: ResolverOptions,
-): string {
-  const { url, host } = target;
+function keyOfObject({ url, host }: Exclude<Target, string | URL>, options: ResolverOptions): string {
   if (url !== undefined && host !== undefined) throw new TypeError("target must have url or host, not both");
-  if (host !== undefined) return keyOfHost(unwrapTarget(readHost(host), "target.host"), undefined, options);
+  if (host !== undefined) return keyOfHost(unwrap(readHost(host), "target.host"), undefined, options);
   if (typeof url === "string") return keyOfUrlText(url, options);
   if (typeof url === "object" && url !== null && isUrl(url)) return keyOfUrl(url, options);
   throw new TypeError(
@@ -74,21 +60,17 @@ function keyOfObject(
 function keyOfText(text: string, options: ResolverOptions): string {
   if (text.includes("://")) return keyOfUrlText(text, options);
   const isPlain = plainHostEnd(text, 0) === text.length;
-  const name = isPlain ? { host: text, port: undefined } : unwrapTarget(readHost(text), "target");
+  const name = isPlain ? { host: text, port: undefined } : unwrap(readHost(text), "target");
   return keyOfHost(name, undefined, options);
 }
 
 function keyOfUrlText(text: string, options: ResolverOptions): string {
-  if (options.groupBy === undefined) {
-    const name = cutPlainHost(text);
-    if (name !== undefined) return keyOfHost(name, undefined, options);
-  }
+  const name = options.groupBy === undefined ? cutPlainHost(text) : undefined;
+  if (name !== undefined) return keyOfHost(name, undefined, options);
   const url = parseUrl(text);
-  if (url === undefined) {
-    const hint = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? "" : ". Write https:// in front";
-    throw new TypeError(`target must be a valid URL; got ${showValue(text)}${hint}`);
-  }
-  return keyOfUrl(url, options);
+  if (url !== undefined) return keyOfUrl(url, options);
+  const hint = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? "" : ". Write https:// in front";
+  throw new TypeError(`target must be a valid URL; got ${showValue(text)}${hint}`);
 }
 
 function keyOfUrl(url: URL, options: ResolverOptions): string {
@@ -97,55 +79,23 @@ function keyOfUrl(url: URL, options: ResolverOptions): string {
   // Only the schemes known to browsers have their hosts normalised; the others go through the same door as a bare host name.
   const host =
     protocol in defaultPorts
-      ? unwrapTarget(readHostOfUrl(hostname), "target's host")
-      : unwrapTarget(readHost(hostname), "target's host").host;
+      ? unwrap(readHostOfUrl(hostname), "target's host")
+      : unwrap(readHost(hostname), "target's host").host;
   return keyOfHost({ host, port: port === "" ? defaultPorts[protocol] : Number(port) }, url, options);
 }
 
-function keyOfHost(name: HostName, url: URL | undefined, options: ResolverOptions): string {
-  if (options.groupBy !== undefined) return groupKey(name, url, options.groupBy);
-  if (options.portKeys.size === 0 || name.port === undefined) return name.host;
-  const key = `${name.host}:${name.port}`;
-  return options.portKeys.has(key) ? key : name.host;
-}
-
-function groupKey(name: HostName, url: URL | undefined, groupBy: (url: URL) => string): string {
-  const port = name.port === undefined ? "" : `:${name.port}`;
-  const key: unknown = groupBy(url ?? new URL(`http://${name.host}${port}/`));
+function keyOfHost({ host, port }: HostName, url: URL | undefined, { groupBy, portKeys }: ResolverOptions): string {
+  if (groupBy === undefined && portKeys.size === 0) return host;
+  const withPort = port === undefined ? host : `${host}:${port}`;
+  if (groupBy === undefined) return portKeys.has(withPort) ? withPort : host;
+  const key: unknown = groupBy(url ?? new URL(`http://${withPort}/`));
   if (typeof key === "string" && isPrintable(key)) return key;
   throw new TypeError(
-    `groupBy must return a text that is not empty and has no control characters; got ${showValue(key)} for "${name.host}"`,
+    `groupBy must return a text that is not empty and has no control characters; got ${showValue(key)} for "${host}"`,
   );
 }
 
-/** Cuts host and port out of a URL that is already in its final form; undefined when only a URL parser can tell. */
-export function cutPlainHost(text: string): HostName | undefined {
-  const isSecure = text.startsWith("https://");
-  if (!isSecure && !text.startsWith("http://")) return undefined;
-  const start = isSecure ? 8 : 7;
-  const end = plainHostEnd(text, start);
-  if (end === -1) return undefined;
-  const host = text.slice(start, end);
-  if (text.charCodeAt(end) !== 58) return { host, port: isSecure ? 443 : 80 };
-
-  let port = 0;
-  let index = end + 1;
-  for (; index < text.length && index <= end + 5; index++) {
-    const digit = text.charCodeAt(index) - 48;
-    if (digit < 0 || digit > 9) break;
-    port = port * 10 + digit;
-  }
-  const isEnd = index === text.length || "/?#".includes(text[index]);
-  return index > end + 1 && isEnd && port <= 65_535 ? { host, port } : undefined;
-}
-
-function checkedIntent(intent: unknown): string | undefined {
-  if (intent === undefined || isName(intent)) return intent;
-  throw new TypeError(`target.intent must be a text ${nameForm}; got ${showValue(intent)}`);
-}
-
 function checkedScopes(scopes: unknown): readonly string[] {
-  if (scopes === undefined) return noScopes;
   if (!Array.isArray(scopes) || scopes.length > maxScopes) {
     throw new TypeError(`target.scopes must be a list of at most ${maxScopes} names; got ${showValue(scopes)}`);
   }
@@ -165,9 +115,4 @@ function isUrl(value: object): value is URL {
   if (value instanceof URL) return true;
   const { href, hostname } = value as { readonly href?: unknown; readonly hostname?: unknown };
   return typeof href === "string" && typeof hostname === "string";
-}
-
-function unwrapTarget<Value>(reading: Reading<Value>, name: string): Value {
-  if (reading.ok) return reading.value;
-  throw new TypeError(`${name} ${reading.problem}`);
 }

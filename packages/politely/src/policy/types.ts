@@ -54,6 +54,12 @@ export interface HostLimits extends Limits {
   readonly intents?: Readonly<Record<string, Limits>> | undefined;
 }
 
+/** The limits of one domain as some configurations write them: a token bucket. `limit` and `loadPolicy` take it. */
+export interface DomainLimits {
+  readonly requests_per_second: number;
+  readonly burst_capacity: number;
+}
+
 /** How HTTP requests are made by `fetch` and the clients that are made polite. */
 export interface HttpPolicy {
   /** Names the program, `"NewsArchive/2.1"` say. Sent as User-Agent by requests that have none of their own. */
@@ -178,7 +184,7 @@ export interface CompiledPolicy {
   readonly hostIsKey: boolean;
   /** What makes keys of URLs, where hosts are not their own keys. */
   readonly groupBy: ((url: URL) => string) | undefined;
-  /** Hosts that a preset counts together, each with the scope that counts them. */
+  /** What decides which hosts a preset counts together: host patterns, each with the scope that counts them, or with none. */
   readonly together: ReadonlyMap<string, string>;
   /** Whether anything limits a target: at its host, its intent, one of its scopes, or everything together. */
   isEnabled(target: Target): boolean;

@@ -1,30 +1,104 @@
-import type { PolicyProblem } from "../errors.js";
+import { PolicyError, type PolicyProblem } from "../errors.js";
 import { closeNames, closestName } from "./closestName.js";
-import { readDuration } from "./duration.js";
+import { type DurationBounds, readDuration } from "./duration.js";
 import { readRate, readRefill, readWindow } from "./rate.js";
-import { bad, good, type Reading } from "./reading.js";
-import type {
-  ChoiceShape,
-  ListShape,
-  NumberShape,
-  ObjectShape,
-  RateShape,
-  RecordShape,
-  Report,
-  Shape,
-} from "./shape.js";
+import { bad, type Reading } from "./reading.js";
 import { showValue } from "./showValue.js";
+
+/** What a value of the policy must look like, as data: `validate` checks values against it, and `jsonSchema` writes it down for editors. */
+export type Shape =
+  /** True or false; with `onlyTrue`, nothing but true. */
+  | { readonly kind: "flag"; readonly onlyTrue?: boolean }
+  /** One of several words. `what` is said instead of a long list of them, and `where` says where that list is. */
+  | { readonly kind: "choice"; readonly options: readonly string[]; readonly what?: string; readonly where?: string }
+  | TextShape
+  | NumberShape
+  | ({ readonly kind: "duration" } & DurationBounds)
+  | { readonly kind: "rate"; readonly use: "bucket" | "window" }
+  | { readonly kind: "list"; readonly of: Shape; readonly min: number; readonly max: number }
+  /** An object whose keys are names given by the user. */
+  | { readonly kind: "record"; readonly of: Shape; readonly keys: KeyShape }
+  | ObjectShape
+  /** One of several shapes, told apart by the type of the value: no two of them take the same type. */
+  | { readonly kind: "either"; readonly of: readonly Shape[] }
+  /** A function of a URL; only in code, never in a file. */
+  | { readonly kind: "function" };
+
+/** A text. */
+export interface TextShape {
+  readonly kind: "text";
+  /** What it must be, after "must be". */
+  readonly what: string;
+  readonly maxLength: number;
+  /** The source of a regular expression for the whole text, for editors and for us. */
+  readonly pattern: string;
+  /** What a regular expression cannot say. */
+  readonly test?: (value: string) => boolean;
+}
+
+/** A number between two bounds, both included. */
+export interface NumberShape {
+  readonly kind: "number";
+  readonly isWhole: boolean;
+  readonly min: number;
+  readonly max: number;
+  readonly allowInfinity?: boolean;
+  /** Said instead of its bounds. */
+  readonly what?: string;
+}
+
+/** What the keys of a record must be. */
+export interface KeyShape {
+  /** What one key is called: `"host"`. */
+  readonly what: string;
+  /** Reads a key and gives the form in which keys are compared. */
+  readonly read: (key: string) => Reading<string>;
+  /** A regular expression that editors hold a key against; it may let through what `read` refuses. */
+  readonly pattern: string;
+}
+
+/** An object with known fields. */
+export interface ObjectShape {
+  readonly kind: "object";
+  /** By which `descriptions` and the JSON Schema know it. */
+  readonly name: string;
+  readonly fields: Readonly<Record<string, Shape>>;
+  readonly required?: readonly string[];
+  /** Fields that have no meaning without another one, each with that one. */
+  readonly needs?: Readonly<Record<string, string>>;
+  /** The field with an object of its own in which people forget to put theirs: `default` for `{ rate: "5/s" }`. */
+  readonly inner?: string;
+  readonly check?: Check;
+}
+
+/** Reports a problem of the field that `path` leads to. */
+export type Report = (path: string, message: string) => void;
+
+/** Looks for contradictions between the fields of an object. Fields may be wrong or missing; those are reported already. */
+export type Check = (value: Fields, path: string, report: Report) => void;
+
+type Fields = Readonly<Record<string, unknown>>;
+type ShapeOf<Name> = Extract<Shape, { readonly kind: Name }>;
 
 /** Where a policy comes from. Functions are only allowed in code. */
 export interface ValidateOptions {
   readonly allowFunctions: boolean;
 }
 
+interface Context extends ValidateOptions {
+  readonly report: Report;
+}
+
 /** Holds a value against a shape and lists everything that is wrong with it, each with its path. It looks no deeper than the shape goes. */
 export function validate(shape: Shape, value: unknown, options: ValidateOptions): readonly PolicyProblem[] {
   const problems: PolicyProblem[] = [];
-  visit({ shape, value, path: "" }, { ...options, report: (path, message) => problems.push({ path, message }) });
+  visit(shape, value, "", { ...options, report: (path, message) => problems.push({ path, message }) });
   return problems;
+}
+
+/** Throws `PolicyError` with all problems, if there is any. */
+export function throwIfAny(problems: readonly PolicyProblem[]): void {
+  if (problems.length > 0) throw new PolicyError(problems);
 }
 
 /** Adds a field to a path: `default` and `rate` give `default.rate`. A name that cannot be shown so is written as a key is. */
@@ -39,223 +113,174 @@ export function keyPath(path: string, key: string): string {
 }
 
 /** Tells a plain object from lists, maps, dates and the like, whose contents would be overlooked. */
-export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isPlainObject(value: unknown): value is Fields {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   // Comparing with our own Object.prototype would refuse objects of another realm.
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-interface Visit<Kind extends Shape, Value> {
-  readonly shape: Kind;
-  readonly value: Value;
-  readonly path: string;
+/** What is known of one kind of shape. */
+interface Kind<Of> {
+  readonly hasType: (value: unknown, shape: Of, options: ValidateOptions) => boolean;
+  /** What it asks for, after "must be". */
+  readonly expected: (shape: Of, options: ValidateOptions) => string;
+  /** The problem of a value that has the type, in words of its own, or `false`: it is not what is expected. True: it is fine. */
+  readonly judge?: (value: never, shape: Of) => boolean | Reading<unknown>;
+  /** Looks at what is inside of it. */
+  readonly enter?: (value: never, shape: Of, path: string, context: Context) => void;
 }
 
-interface Context extends ValidateOptions {
-  readonly report: Report;
+const isText = (value: unknown): boolean => typeof value === "string";
+
+const kinds: { readonly [Name in Shape["kind"]]: Kind<ShapeOf<Name>> } = {
+  flag: {
+    hasType: (value) => typeof value === "boolean",
+    expected: ({ onlyTrue }) => (onlyTrue === true ? "true" : "true or false"),
+    judge: (value: boolean, { onlyTrue }) => value || onlyTrue !== true,
+  },
+  choice: {
+    hasType: isText,
+    expected: ({ what, options }) => what ?? options.map((option) => `"${option}"`).join(" or "),
+    judge: (value: string, { options }) => options.includes(value),
+  },
+  text: {
+    hasType: isText,
+    expected: ({ what }) => what,
+    judge: (value: string, { maxLength, pattern, test }) =>
+      value.length <= maxLength && new RegExp(pattern, "u").test(value) && test?.(value) !== false,
+  },
+  number: {
+    hasType: (value) => typeof value === "number",
+    expected: expectedNumber,
+    judge: (value: number, { min, max, isWhole, allowInfinity }) =>
+      (value === Number.POSITIVE_INFINITY && allowInfinity === true) ||
+      (value >= min && value <= max && (!isWhole || Number.isInteger(value))),
+  },
+  duration: {
+    hasType: (value) => typeof value === "number" || typeof value === "string",
+    expected: () => 'a length of time such as 500 (milliseconds) or "1.5s"',
+    judge: readDuration,
+  },
+  rate: {
+    hasType: (value) => typeof value === "string" || isPlainObject(value),
+    expected: () => 'a count per time such as "60/min" or { "count": 5, "per": "1s" }',
+    judge: (value: string | Fields, { use }) => {
+      const other = Object.keys(typeof value === "string" ? {} : value).find((key) => key !== "count" && key !== "per");
+      if (other !== undefined) return bad(`must have count and per only; got ${showValue(other)} too`);
+      const rate = readRate(value);
+      if (!rate.ok) return rate;
+      return use === "bucket" ? readRefill(rate.value) : readWindow(rate.value);
+    },
+  },
+  list: {
+    hasType: (value) => Array.isArray(value),
+    expected: ({ of }, options) => `a list, each entry ${expected(of, options)}`,
+    judge: (value: readonly unknown[], { min, max }) =>
+      (value.length >= min && value.length <= max) ||
+      bad(`must have ${min} to ${max} entries; got ${showValue(value)}`),
+    enter: (value: readonly unknown[], { of }, path, context) => {
+      for (const [index, entry] of value.entries()) visit(of, entry, `${path}[${index}]`, context);
+    },
+  },
+  record: {
+    hasType: isPlainObject,
+    expected: ({ keys }) => `an object with one field for each ${keys.what}`,
+    enter: enterRecord,
+  },
+  object: {
+    hasType: isPlainObject,
+    expected: ({ fields }) => `an object with ${Object.keys(fields).join(", ")}`,
+    enter: enterObject,
+  },
+  either: {
+    hasType: (value, { of }, options) => of.some((one) => kindOf(one).hasType(value, one, options)),
+    expected: ({ of }, options) =>
+      of
+        .filter(({ kind }) => options.allowFunctions || kind !== "function")
+        .map((one) => expected(one, options))
+        .join(", or "),
+    enter: (value: unknown, { of }, path, context) => {
+      for (const one of of) if (kindOf(one).hasType(value, one, context)) visit(one, value, path, context);
+    },
+  },
+  function: {
+    hasType: (value, _, { allowFunctions }) => typeof value === "function" && allowFunctions,
+    expected: () => "a function of a URL",
+  },
+};
+
+function kindOf(shape: Shape): Kind<Shape> {
+  return kinds[shape.kind] as Kind<Shape>;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function visit({ shape, value, path }: Visit<Shape, unknown>, context: Context): void {
-  if (!hasTypeOf(shape, value, context)) {
-    context.report(path, mustBe(shape, value, context));
-    return;
-  }
-  switch (shape.kind) {
-    case "object":
-      visitObject({ shape, value: value as Fields, path }, context);
-      break;
-    case "record":
-      visitRecord({ shape, value: value as Fields, path }, context);
-      break;
-    case "list":
-      visitList({ shape, value: value as readonly unknown[], path }, context);
-      break;
-    case "either":
-      for (const one of shape.of) {
-        if (hasTypeOf(one, value, context)) visit({ shape: one, value, path }, context);
-      }
-      break;
-    case "flag":
-    case "choice":
-    case "text":
-    case "number":
-    case "duration":
-    case "rate":
-    case "function": {
-      const reading = readSimple(shape, value, context);
-      if (!reading.ok) context.report(path, reading.problem);
-    }
-  }
+function expected(shape: Shape, options: ValidateOptions): string {
+  return kindOf(shape).expected(shape, options);
 }
 
-function visitObject({ shape, value, path }: Visit<ObjectShape, Fields>, context: Context): void {
-  const known = Object.keys(shape.fields);
+function visit(shape: Shape, value: unknown, path: string, context: Context): void {
+  const { hasType, judge, enter } = kindOf(shape);
+  const verdict = hasType(value, shape, context) && (judge?.(value as never, shape) ?? true);
+  if (verdict === true || (verdict !== false && verdict.ok)) enter?.(value as never, shape, path, context);
+  else if (verdict !== false) context.report(path, verdict.problem);
+  else context.report(path, `must be ${expected(shape, context)}; got ${showValue(value)}${hintOf(shape, value)}`);
+}
+
+function enterObject(value: Fields, shape: ObjectShape, path: string, context: Context): void {
+  const { fields, required = [], needs = {} } = shape;
+  const known = Object.keys(fields);
   for (const name of Object.keys(value)) {
     if (known.includes(name)) continue;
     const meant = meantField(name, shape);
     const hint = meant === undefined ? `known are ${known.join(", ")}` : `did you mean "${meant}"?`;
     context.report(fieldPath(path, name), `is not a field of the policy; ${hint}`);
   }
-  for (const [name, field] of Object.entries(shape.fields)) {
-    const fieldValue = Object.hasOwn(value, name) ? value[name] : undefined;
+  for (const [name, field] of Object.entries(fields)) {
+    const given = Object.hasOwn(value, name) ? value[name] : undefined;
     const at = fieldPath(path, name);
-    if (fieldValue !== undefined) visit({ shape: field.shape, value: fieldValue, path: at }, context);
-    else if (field.isRequired === true) context.report(at, `is missing; it must be ${expected(field.shape, context)}`);
-    if (fieldValue !== undefined && field.needs !== undefined && value[field.needs] === undefined) {
-      context.report(at, `has no meaning without ${field.needs}; got ${showValue(fieldValue)}`);
+    if (given !== undefined) visit(field, given, at, context);
+    else if (required.includes(name)) context.report(at, `is missing; it must be ${expected(field, context)}`);
+    if (given !== undefined && name in needs && value[needs[name]] === undefined) {
+      context.report(at, `has no meaning without ${needs[name]}; got ${showValue(given)}`);
     }
   }
-  for (const check of shape.checks ?? []) check(value, path, context.report);
+  shape.check?.(value, path, context.report);
 }
 
 /** Finds the field that was probably meant: one of the shape, or one of its inner object as `default.rate`. */
-function meantField(name: string, shape: ObjectShape): string | undefined {
-  const innerShape = shape.inner === undefined ? undefined : shape.fields[shape.inner].shape;
-  const inner = innerShape?.kind === "object" ? Object.keys(innerShape.fields) : [];
+function meantField(name: string, { fields, inner = "" }: ObjectShape): string | undefined {
+  const innerShape: Shape | undefined = fields[inner];
+  const innerNames = innerShape?.kind === "object" ? Object.keys(innerShape.fields) : [];
   // A name that is right but in the wrong place is no misspelling of another.
-  const close = inner.includes(name) ? undefined : closestName(name, Object.keys(shape.fields));
-  if (close !== undefined) return close;
-  const innerClose = closestName(name, inner);
-  return innerClose === undefined ? undefined : `${shape.inner}.${innerClose}`;
+  const close = innerNames.includes(name) ? undefined : closestName(name, Object.keys(fields));
+  const innerClose = closestName(name, innerNames);
+  return close ?? (innerClose === undefined ? undefined : `${inner}.${innerClose}`);
 }
 
-function visitRecord({ shape, value, path }: Visit<RecordShape, Fields>, context: Context): void {
+function enterRecord(value: Fields, { of, keys }: ShapeOf<"record">, path: string, context: Context): void {
   const seen = new Map<string, string>();
   for (const [key, entry] of Object.entries(value)) {
     const at = keyPath(path, key);
-    const name = shape.keys.read(key);
-    if (!name.ok) context.report(at, `${shape.keys.what} ${name.problem}`);
+    const name = keys.read(key);
+    if (!name.ok) context.report(at, `${keys.what} ${name.problem}`);
     else if (seen.has(name.value)) {
-      context.report(at, `is the same ${shape.keys.what} as ${showValue(seen.get(name.value))}; keep one of them`);
+      context.report(at, `is the same ${keys.what} as ${showValue(seen.get(name.value))}; keep one of them`);
     } else seen.set(name.value, key);
-    visit({ shape: shape.of, value: entry, path: at }, context);
+    visit(of, entry, at, context);
   }
 }
 
-function visitList({ shape, value, path }: Visit<ListShape, readonly unknown[]>, context: Context): void {
-  if (value.length < shape.min || value.length > shape.max) {
-    context.report(path, `must have ${shape.min} to ${shape.max} entries; got ${showValue(value)}`);
-    return;
-  }
-  value.forEach((entry, index) => {
-    visit({ shape: shape.of, value: entry, path: `${path}[${index}]` }, context);
-  });
-}
-
-type SimpleShape = Exclude<Shape, { readonly kind: "object" | "record" | "list" | "either" }>;
-
-/** Reads a value whose type is right. */
-function readSimple(shape: SimpleShape, value: unknown, context: Context): Reading<unknown> {
-  switch (shape.kind) {
-    case "flag":
-      return shape.onlyTrue === true && value !== true ? bad(mustBe(shape, value, context)) : good(value);
-    case "choice":
-      return readChoice(shape, String(value), context);
-    case "text": {
-      const text = String(value);
-      const isFine =
-        text.length <= shape.maxLength && new RegExp(shape.pattern, "u").test(text) && shape.test?.(text) !== false;
-      return isFine ? good(text) : bad(mustBe(shape, value, context));
-    }
-    case "number": {
-      const number = Number(value);
-      if (number === Number.POSITIVE_INFINITY && shape.allowInfinity === true) return good(number);
-      const isAboveMin = shape.isMinExcluded === true ? number > shape.min : number >= shape.min;
-      const isFine = isAboveMin && number <= shape.max && (!shape.isWhole || Number.isInteger(number));
-      return isFine ? good(number) : bad(mustBe(shape, value, context));
-    }
-    case "duration":
-      return readDuration(value, shape);
-    case "rate":
-      return readRateFor(shape, value);
-    case "function":
-      return good(value);
-  }
-}
-
-function readChoice(shape: ChoiceShape, text: string, context: Context): Reading<string> {
-  if (shape.options.includes(text)) return good(text);
-  const close = closeNames(text, shape.options).map((name) => `"${name}"`);
+/** What a choice adds to its problem: the words that were probably meant, and where all of them are. */
+function hintOf(shape: Shape, value: unknown): string {
+  if (shape.kind !== "choice" || typeof value !== "string") return "";
+  const { options, where } = shape;
+  const close = closeNames(value, options).map((name) => `"${name}"`);
   const hint = close.length === 0 ? "" : `; did you mean ${close.join(" or ")}?`;
-  const where = shape.where === undefined ? "" : `${hint === "" ? ";" : ""} ${shape.where}`;
-  return bad(mustBe(shape, text, context) + hint + where);
+  return where === undefined ? hint : `${hint === "" ? ";" : hint} ${where}`;
 }
 
-function readRateFor(shape: RateShape, value: unknown): Reading<unknown> {
-  const unknown = isPlainObject(value) ? Object.keys(value).find((key) => key !== "count" && key !== "per") : undefined;
-  if (unknown !== undefined) return bad(`must have count and per only; got ${showValue(unknown)} too`);
-  const rate = readRate(value);
-  if (!rate.ok) return rate;
-  return shape.use === "bucket" ? readRefill(rate.value) : readWindow(rate.value);
-}
-
-function hasTypeOf(shape: Shape, value: unknown, context: ValidateOptions): boolean {
-  switch (shape.kind) {
-    case "flag":
-      return typeof value === "boolean";
-    case "choice":
-    case "text":
-      return typeof value === "string";
-    case "number":
-      return typeof value === "number";
-    case "duration":
-      return typeof value === "number" || typeof value === "string";
-    case "rate":
-      return typeof value === "string" || isPlainObject(value);
-    case "list":
-      return Array.isArray(value);
-    case "record":
-    case "object":
-      return isPlainObject(value);
-    case "function":
-      return typeof value === "function" && context.allowFunctions;
-    case "either":
-      return shape.of.some((one) => hasTypeOf(one, value, context));
-  }
-}
-
-function mustBe(shape: Shape, value: unknown, options: ValidateOptions): string {
-  return `must be ${expected(shape, options)}; got ${showValue(value)}`;
-}
-
-/** Says what a shape asks for, after "must be". */
-function expected(shape: Shape, options: ValidateOptions): string {
-  switch (shape.kind) {
-    case "flag":
-      return shape.onlyTrue === true ? "true" : "true or false";
-    case "choice":
-      return shape.what ?? shape.options.map((option) => `"${option}"`).join(" or ");
-    case "text":
-      return shape.what;
-    case "number":
-      return expectedNumber(shape);
-    case "duration":
-      return 'a length of time such as 500 (milliseconds) or "1.5s"';
-    case "rate":
-      return 'a count per time such as "60/min" or { "count": 5, "per": "1s" }';
-    case "list":
-      return `a list, each entry ${expected(shape.of, options)}`;
-    case "record":
-      return `an object with one field for each ${shape.keys.what}`;
-    case "object":
-      return `an object with ${Object.keys(shape.fields).join(", ")}`;
-    case "function":
-      return "a function of a URL";
-    case "either":
-      return shape.of
-        .filter((one) => options.allowFunctions || one.kind !== "function")
-        .map((one) => expected(one, options))
-        .join(", or ");
-  }
-}
-
-function expectedNumber(shape: NumberShape): string {
-  const kind = shape.isWhole ? "a whole number" : "a number";
-  const max = shape.max >= 1_000_000 ? shape.max.toExponential().replace("+", "") : String(shape.max);
-  const least = shape.isMinExcluded === true ? `above ${shape.min} and` : `from ${shape.min}`;
-  const most = shape.isMinExcluded === true ? `at most ${max}` : `to ${max}`;
-  return `${kind} ${least} ${most}${shape.allowInfinity === true ? ", or Infinity" : ""}`;
+function expectedNumber({ isWhole, min, max, allowInfinity, what }: NumberShape): string {
+  const kind = isWhole ? "a whole number" : "a number";
+  const most = max >= 1_000_000 ? max.toExponential().replace("+", "") : String(max);
+  return what ?? `${kind} from ${min} to ${most}${allowInfinity === true ? ", or Infinity" : ""}`;
 }

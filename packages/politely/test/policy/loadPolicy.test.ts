@@ -161,6 +161,15 @@ describe("a file of per-domain limits", () => {
     expect(problemsOf(large)[0].path).toBe("default_config.burst_capacity");
   });
 
+  it("may be the limits of one domain alone, which become the default", () => {
+    const limits = { requests_per_second: 2, burst_capacity: 5 };
+    expect(loadPolicy(JSON.stringify(limits))).toEqual({ default: { rate: { count: 2, per: "1s" }, burst: 5 } });
+    expect(problemsOf({ ...limits, burst_capacity: 0 })).toEqual([
+      { path: "burst_capacity", message: "must be a whole number from 1 to 1e12; got 0" },
+    ]);
+    expect(problemsOf({ requests_per_second: 2 }).map(({ path }) => path)).toEqual(["burst_capacity"]);
+  });
+
   it("warns of a burst of more than a minute of its rate", () => {
     const policy = loadPolicy({ version: "1.0", default_config: { requests_per_second: 1, burst_capacity: 61 } });
     expect(compilePolicy(policy).warnings.map(({ path }) => path)).toEqual(["default.burst"]);

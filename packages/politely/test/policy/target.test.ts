@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { normaliseHost } from "../../src/policy/host.js";
-import { createResolver, cutPlainHost } from "../../src/policy/target.js";
+import { cutPlainHost, normaliseHost } from "../../src/policy/host.js";
+import { createResolver } from "../../src/policy/target.js";
 import type { Target } from "../../src/types.js";
 
 const resolve = createResolver({ groupBy: undefined, portKeys: new Set() });

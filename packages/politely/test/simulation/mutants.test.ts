@@ -85,7 +85,7 @@ async function mutated({ file, from, to }: Mutant) {
   const text = await readFile(path, "utf8");
   expect(text.split(from), `${file} has "${from}" once`).toHaveLength(2);
   const here = (name: string): string => JSON.stringify(fileURLToPath(new URL(name, import.meta.url)));
-  const contents = `export { play } from ${here("world.ts")}; export { scenarioOf } from ${here("scenario.ts")}; export { judge } from ${here("judge.ts")}; import ${JSON.stringify(join(source, "withSharing.ts"))};`;
+  const contents = `export { play } from ${here("world.ts")}; export { scenarioOf } from ${here("scenario.ts")}; export { judge } from ${here("judge.ts")}; import ${JSON.stringify(join(source, "shareLimiter.ts"))};`;
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: source, loader: "ts" },
     bundle: true,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DeadlineError, loadPolicy, PolicyError, politely } from "../../src/index.js";
+import { DeadlineError, limit, loadPolicy, PolicyError, politely } from "../../src/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
 import { expectBooks, failure, gapsOf, granted, many, memoryLogger, rig, startsOf } from "../verbs/support.js";
 
@@ -40,6 +40,14 @@ describe("source 4, the limiter per domain", () => {
         .map((row) => row.host)
         .sort(),
     ).toEqual(["fast.org", "never-configured.org"]);
+  });
+
+  it("S4.1 limit takes the limits of one domain as the document writes them", () => {
+    const limiter = limit({ requests_per_second: 1, burst_capacity: 2 }, { clock: new VirtualClock() });
+    expect([limiter.tryAcquire(), limiter.tryAcquire(), limiter.tryAcquire()].filter(Boolean)).toHaveLength(2);
+    expect(problemsOf(() => limit({ requests_per_second: 0, burst_capacity: 2 }))).toEqual([
+      { path: "requests_per_second", message: "must be a number above 0 and at most 1e12; got 0" },
+    ]);
   });
 
   it("S4.2 a wait resolves when its token was taken, and without a wait at once", async () => {

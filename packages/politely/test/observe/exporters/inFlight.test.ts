@@ -1,23 +1,15 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Limiter } from "../../../src/index.js";
-import type { Series } from "../../../src/observe/exporters/series.js";
-import { Watch } from "../../../src/observe/exporters/watch.js";
+import type { Series } from "../../../src/observe/metrics.js";
+import { Watch } from "../../../src/observe/watch.js";
 import { anyEnding, anyScript } from "../../laws/arbitraries.js";
 import { play } from "../../laws/play.js";
 import { seeded } from "../../laws/seeded.js";
 import { anyWorld, toPolicy, worldCost, worldHosts } from "../../laws/worlds.js";
 
-const silent: Series = {
-  started: () => undefined,
-  unused: () => undefined,
-  refused: () => undefined,
-  cancelled: () => undefined,
-  expired: () => undefined,
-  cooledDown: () => undefined,
-  throttled: () => undefined,
-  lapsed: () => undefined,
-};
+const silent: Series = { count: () => undefined, record: () => undefined };
+const maker = { make: () => silent, absorb: () => undefined };
 
 it("what events tell of a host's permits in flight is what the statistics say, after every step and without looking at them", async () => {
   const anyHistory = anyWorld({}).chain((world) =>
@@ -46,11 +38,7 @@ it("what events tell of a host's permits in flight is what the statistics say, a
       await play(script, {
         policies: [{ ...policy, default: host }],
         onReady: (limiter: Limiter) => {
-          watch = new Watch(
-            limiter,
-            { make: () => silent, absorb: () => undefined },
-            { maxHosts: 5, tokensOf: undefined },
-          );
+          watch = new Watch(limiter, { maker, defaultMaxHosts: 5 });
         },
         onStep: ({ limiter }) => {
           for (const row of limiter.stats()) {

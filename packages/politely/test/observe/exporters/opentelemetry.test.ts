@@ -9,7 +9,7 @@ import {
 } from "@opentelemetry/sdk-metrics";
 import { describe, expect, it } from "vitest";
 import { politely } from "../../../src/index.js";
-import { COUNTERS, GAUGES, HISTOGRAMS, WHOLE } from "../../../src/observe/exporters/metrics.js";
+import { COUNTERS, GAUGES, HISTOGRAMS, WHOLE } from "../../../src/observe/metrics.js";
 import { instrument } from "../../../src/opentelemetry.js";
 import { prometheusMetrics } from "../../../src/prometheus.js";
 import { VirtualClock } from "../../../src/testing/index.js";

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { politely } from "../../../src/index.js";
 import { exclusive } from "../../../src/lease.js";
-import { COUNTERS, GAUGES, HISTOGRAMS, WHOLE } from "../../../src/observe/exporters/metrics.js";
+import { COUNTERS, GAUGES, HISTOGRAMS, WHOLE } from "../../../src/observe/metrics.js";
 import { prometheusMetrics } from "../../../src/prometheus.js";
 import { memoryStore } from "../../../src/stores/memory.js";
 import { VirtualClock } from "../../../src/testing/index.js";

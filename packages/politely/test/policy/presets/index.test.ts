@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { compilePolicy } from "../../../src/policy/compile.js";
-import { readHostPattern } from "../../../src/policy/hostPattern.js";
+import { readHostPattern } from "../../../src/policy/names.js";
 import { collector, findPreset, presets } from "../../../src/policy/presets/index.js";
 
 describe("presets", () => {
@@ -17,7 +17,7 @@ describe("presets", () => {
       expect(policy.warnings).toEqual([]);
     }
     expect(id).toMatch(/^[a-z0-9-]+$/);
-    for (const host of preset.hosts) expect(readHostPattern(host)).toMatchObject({ ok: true, value: { name: host } });
+    for (const host of preset.hosts) expect(readHostPattern(host)).toEqual({ ok: true, value: host });
     expect(preset.requiresContact).toBe(preset.userAgent === "required, with contact");
     expect(preset.notes.length).toBeGreaterThan(10);
     expect(preset.date).toMatch(/^\d{4}-\d{2}-\d{2}$/);
@@ -37,6 +37,19 @@ describe("presets", () => {
     expect(windowsOf("api.scryfall.com", "search")).toEqual(["2/s"]);
     expect(windowsOf("huggingface.co", "api")).toEqual(["500/5min"]);
     expect(windowsOf("huggingface.co", "pages")).toEqual(["100/5min"]);
+  });
+
+  it("give the collector's sources their limits under every name they are asked by", () => {
+    const hosts = collector.policy.hosts ?? {};
+    expect(hosts["www.reuters.com"]).toEqual(hosts["reuters.com"]);
+    for (const host of ["www.eia.gov", "api.eia.gov"]) expect(hosts[host]).toEqual(hosts["eia.gov"]);
+  });
+
+  it("know what Wikimedia allows since 2026, with a contact and without", () => {
+    const { limits, withoutContact, countsTogether } = findPreset("wikimedia-action-api") ?? {};
+    expect(limits).toEqual({ window: "200/min", concurrency: 1 });
+    expect(withoutContact).toEqual({ window: "10/min", concurrency: 1 });
+    expect(countsTogether).toBe(true);
   });
 
   it("are found by id", () => {

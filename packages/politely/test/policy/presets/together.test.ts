@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { PolicyInput } from "../../../src/index.js";
 import { presets } from "../../../src/policy/presets/index.js";
 import { politely } from "../../../src/politely.js";
 import { VirtualClock } from "../../../src/testing/virtualClock.js";
@@ -26,7 +27,8 @@ describe("a preset whose site counts its hosts as one", () => {
   it("is what its own limits say, for each of them", () => {
     const together = presets.filter(({ countsTogether }) => countsTogether === true);
     expect(together.map(({ id }) => id)).toContain("arxiv");
-    for (const { id, hosts } of together) {
+    for (const { id, hosts: patterns } of together) {
+      const hosts = patterns.map((pattern) => pattern.replace("*", "www"));
       const clock = new VirtualClock();
       const [one, other] = [politely({ presets: [id] }, { clock }), politely({ presets: [id] }, { clock })];
       expect(grants(one, hosts, 1200)).toBe(grants(other, hosts.slice(0, 1), 1200));
@@ -50,6 +52,31 @@ describe("a preset whose site counts its hosts as one", () => {
     const scopes = { "preset:sec-edgar": { window: "4/s" } } as const;
     const limiter = politely({ presets: ["sec-edgar"], scopes }, { clock: new VirtualClock() });
     expect(grants(limiter, edgar, 20)).toBe(4);
+  });
+
+  it("counts the hosts of a pattern together as well", () => {
+    const limiter = politely({ presets: ["wikimedia-action-api"] }, { clock: new VirtualClock() });
+    for (let start = 0; start < 200; start++) {
+      limiter.tryAcquire(start % 2 === 0 ? "en.wikipedia.org" : "de.wikipedia.org")?.release();
+    }
+    expect(limiter.tryAcquire("www.wikidata.org")).toBeUndefined();
+    expect(limiter.explain("www.wikidata.org").causes.map(({ scope }) => scope)).toEqual([
+      "preset:wikimedia-action-api",
+    ]);
+  });
+
+  it.each([
+    [{}, "presets"],
+    [{ presets: ["wikimedia-action-api"], hosts: { "en.wikipedia.org": { window: "1/s" } } }, "presets"],
+    [{ presets: ["wikimedia-action-api"], hosts: { "*.wikipedia.org": { window: "1/s" } } }, "presets"],
+    [{ presets: ["wikimedia-action-api"], hosts: { "fr.wikipedia.org": { window: "1/s" } } }, undefined],
+    [{ presets: ["wikimedia-action-api", "arxiv"] }, undefined],
+  ] as [PolicyInput, string | undefined][])("keeps known hosts of a pattern together: %j (L11)", (policy, path) => {
+    const limiter = politely({ presets: ["wikimedia-action-api"] }, { clock: new VirtualClock() });
+    limiter.tryAcquire("en.wikipedia.org");
+    const change = (): void => limiter.configure(policy);
+    if (path === undefined) expect(change).not.toThrow();
+    else expect(change).toThrow(/presets: must not change whether en\.wikipedia\.org count together/);
   });
 
   it("is paused host by host", () => {

@@ -1,18 +1,17 @@
-import { StoreError } from "../../errors.js";
-import type { LeaseRefusal } from "../../lease.js";
-import type { Lease } from "../../stores/lease.js";
+import { StoreError } from "../errors.js";
+import type { LeaseRefusal } from "../lease.js";
+import type { Lease } from "../stores/lease.js";
 
 /** How asking for a lease ended, or the lease itself. `refused`: somebody else has it. `failed`: the store did. `lost`: it was had, and is gone before its release. */
 export type LeaseResult = "taken" | "refused" | "failed" | "lost";
 
-/** Every result, in the order in which they are told. */
-export const LEASE_RESULTS: readonly LeaseResult[] = ["taken", "refused", "failed", "lost"];
-
 /** Counts leases, and how many are held now. */
 export class Leases {
   held = 0;
+  /** In the order in which they are told. */
+  readonly results: Record<LeaseResult, number> = { taken: 0, refused: 0, failed: 0, lost: 0 };
 
-  constructor(readonly onResult: (result: LeaseResult) => void) {}
+  constructor(readonly onResult: (result: LeaseResult) => void = () => undefined) {}
 
   /**
    * Counts how `asked` ends, and answers as it does; of a lease, with one that is the same but for being counted until it is released or lost.
@@ -21,12 +20,17 @@ export class Leases {
   async count(asked: Promise<Lease | LeaseRefusal>): Promise<Lease | LeaseRefusal> {
     try {
       const answer = await asked;
-      this.onResult(answer.held ? "taken" : "refused");
+      this.#tell(answer.held ? "taken" : "refused");
       return answer.held ? this.#follow(answer) : answer;
     } catch (error) {
-      if (error instanceof StoreError) this.onResult("failed");
+      if (error instanceof StoreError) this.#tell("failed");
       throw error;
     }
+  }
+
+  #tell(result: LeaseResult): void {
+    this.results[result] += 1;
+    this.onResult(result);
   }
 
   #follow(lease: Lease): Lease {
@@ -39,7 +43,7 @@ export class Leases {
       isHeld = false;
     };
     const lose = (): void => {
-      if (isHeld) this.onResult("lost");
+      if (isHeld) this.#tell("lost");
       end();
     };
     const release = (): Promise<void> => {
