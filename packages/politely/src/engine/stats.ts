@@ -128,7 +128,18 @@ const JSON_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** What statistics can do: not one of their own fields, so that a copy has the numbers alone. */
-const IN_JSON: Pick<Stats, "toJSON"> & ThisType<Stats> = {
+const ABLE: Pick<Stats, "toJSON" | "toSnapshot"> & ThisType<Stats> = {
+  toSnapshot() {
+    return {
+      domain: this.host,
+      total_requests: this.totalRequests,
+      delayed_requests: this.delayedRequests,
+      total_wait_time_ms: Math.round(this.totalWaitMs),
+      average_wait_time_ms: Math.round(this.averageWaitMs),
+      last_request_time: this.lastRequestAt?.toISOString() ?? null,
+      delay_rate: this.delayRate,
+    };
+  },
   toJSON() {
     const { window: _, ...rest }: Partial<Stats> = { ...this };
     return inSnakeCase({ lastRequestAt: null, tokens: null, ...rest, windows: this.windows.map(inSnakeCase) });
@@ -143,7 +154,7 @@ export function snapshot(host: string, counts: Counts, { lastUs, ...present }: P
   const total = granted - carried;
   const hasMean = total >= 2 && lastUs !== Number.NEGATIVE_INFINITY;
   const totalWaitMs = waitedUs / 1000;
-  const numbers: Omit<Stats, "toJSON"> = {
+  const numbers: Omit<Stats, "toJSON" | "toSnapshot"> = {
     host,
     totalRequests: total,
     delayedRequests: delayed,
@@ -169,7 +180,7 @@ export function snapshot(host: string, counts: Counts, { lastUs, ...present }: P
     ...(tokens === undefined ? {} : { tokens }),
     ...(windows.length === 0 ? {} : { window: windows[0] }),
   };
-  return Object.assign(Object.create(IN_JSON) as Stats, numbers);
+  return Object.assign(Object.create(ABLE) as Stats, numbers);
 }
 
 /** The same with the names that statistics have in JSON. */

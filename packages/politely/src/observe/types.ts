@@ -88,6 +88,20 @@ export interface Stats {
   readonly foldedHosts?: number;
   /** The snake_case keys of the service, and the rest. */
   toJSON(): Record<string, unknown>;
+  /** The most important of them, in a shape that does not grow with later versions. */
+  toSnapshot(): StatsSnapshot;
+}
+
+/** Exactly these seven, as collectors write them to files. Times in whole milliseconds. */
+export interface StatsSnapshot {
+  readonly domain: string;
+  readonly total_requests: number;
+  readonly delayed_requests: number;
+  readonly total_wait_time_ms: number;
+  readonly average_wait_time_ms: number;
+  /** ISO 8601, in UTC; null before the first. */
+  readonly last_request_time: string | null;
+  readonly delay_rate: number;
 }
 
 /**

@@ -186,6 +186,31 @@ describe("source 4, the limiter per domain", () => {
     expect(limiter.stats("eleven.org")).toMatchObject({ delayedRequests: 1, totalWaitMs: 11, averageWaitMs: 11 });
   });
 
+  it("S4.6 a snapshot has exactly the seven keys of the document, times in whole milliseconds", async () => {
+    const wallMs = Date.UTC(2025, 9, 12, 10, 30, 45);
+    const { clock, limiter } = rig({ default: { rate: "3/s" } }, { clock: new VirtualClock({ wallMs }) });
+    const none = { total_requests: 0, delayed_requests: 0, total_wait_time_ms: 0, average_wait_time_ms: 0 };
+    const blank = { domain: "javdb.com", ...none, last_request_time: null, delay_rate: 0 };
+    limiter.check("javdb.com");
+    limiter.pause("javdb.com");
+    const waiting = limiter.acquire("javdb.com");
+    expect(limiter.stats("javdb.com")?.toSnapshot()).toEqual(blank);
+    limiter.resume("javdb.com");
+    const permits = [waiting, ...many(2, () => limiter.acquire("javdb.com"))];
+    await clock.advance(1_000);
+    await Promise.all(permits);
+    // A third of a second and two thirds, each rounded up to a microsecond.
+    expect(limiter.stats("javdb.com")?.toSnapshot()).toEqual({
+      domain: "javdb.com",
+      total_requests: 3,
+      delayed_requests: 2,
+      total_wait_time_ms: 1_000,
+      average_wait_time_ms: 500,
+      last_request_time: "2025-10-12T10:30:45.666Z",
+      delay_rate: 2 / 3,
+    });
+  });
+
   it("S4.6 as JSON the statistics carry the keys of the document", async () => {
     const wallMs = Date.UTC(2025, 9, 12, 10, 30, 45);
     const { clock, limiter } = rig(onePerSecond, { clock: new VirtualClock({ wallMs }) });
