@@ -18,8 +18,8 @@ const bundles = [
     wantedBytes: 25_000,
     boundBytes: 47_000,
   },
-  { name: "import { limit }", code: 'export { limit } from "politely";', wantedBytes: 28_000, boundBytes: 57_600 },
-  { name: "the whole root entry", code: 'export * from "politely";', wantedBytes: 54_000, boundBytes: 80_200 },
+  { name: "import { limit }", code: 'export { limit } from "politely";', wantedBytes: 28_000, boundBytes: 54_100 },
+  { name: "the whole root entry", code: 'export * from "politely";', wantedBytes: 54_000, boundBytes: 77_800 },
 ];
 
 const areSmall = [];

@@ -1,6 +1,7 @@
 import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
 import { checkNames } from "./engine/options.js";
 import { systemClock } from "./engine/systemClock.js";
+import { type HeaderReader, readStandardAnswer } from "./http/answerHeaders.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
 import { outcomeIn, readOutcome } from "./http/outcome.js";
@@ -38,6 +39,8 @@ interface Kind {
   readonly compile: LimiterParts["compile"];
   /** Absent where no policy can ask for robots.txt: whoever bundles only that does not carry it. */
   readonly makeGate?: MakeGate;
+  /** Reads what the headers of an answer ask for. Only that of many hosts knows the fields of vendors, which are a large table. */
+  readonly readHeaders: HeaderReader;
 }
 
 /** Makes a limiter for any number of hosts, whose limits all processes with the same store share. Throws `PolicyError` listing every problem of the policy. */
@@ -51,7 +54,7 @@ export function politely(policy?: PolicyInput, options?: LimiterOptions | Shared
     sameCounting(before, next, known);
     return next;
   };
-  const kind: Kind = { compile, makeGate: (exchange, send) => new RobotsGate(exchange, send) };
+  const kind: Kind = { compile, makeGate: (exchange, send) => new RobotsGate(exchange, send), readHeaders: readAnswer };
   return isShared(options)
     ? sharing().limiter(options, (own, create) => makeLimiter(compiled, kind, own, create))
     : makeLimiter(compiled, kind, options, makeLocal);
@@ -68,11 +71,12 @@ export function limit(limits: Limits, options?: LimiterOptions | SharedOptions):
   const change = (changed: Limits): void => {
     next = changed;
   };
+  const kind: Kind = { compile, readHeaders: readStandardAnswer };
   if (isShared(options)) {
-    const makeFront: MakeFront = (own, create) => makeLimiter(compile(), { compile }, own, create);
+    const makeFront: MakeFront = (own, create) => makeLimiter(compile(), kind, own, create);
     return sharing().keyLimiter(options, KEY, makeFront, change);
   }
-  const limiter = makeLimiter(compile(), { compile }, options, makeLocal);
+  const limiter = makeLimiter(compile(), kind, options, makeLocal);
   const keyLimiter = keyLimiterOf<KeyLimiter>(limiter, KEY, (changed) => {
     change(changed);
     limiter.configure({});
@@ -87,7 +91,7 @@ function makeLocal(parts: LimiterParts): LocalLimiter {
 
 function makeLimiter<Made extends Front>(
   policy: CompiledPolicy,
-  { compile, makeGate }: Kind,
+  { compile, makeGate, readHeaders }: Kind,
   options: Omit<LimiterOptions, "store"> = {},
   create: (parts: LimiterParts) => Made,
 ): Made {
@@ -107,7 +111,7 @@ function makeLimiter<Made extends Front>(
     random,
     readMaxWait: (value) => durationUs(value, "maxWait", { allowZero: true, allowInfinity: true }),
     readPause: (value) => durationUs(value, "duration", { allowInfinity: true }),
-    readOutcome: (outcome) => readOutcome(outcome, readAnswer, () => clock.wall()),
+    readOutcome: (outcome) => readOutcome(outcome, readHeaders, () => clock.wall()),
     outcomeIn,
     summarise,
     fetch: (input, init) => fetch(input, init),
@@ -117,7 +121,7 @@ function makeLimiter<Made extends Front>(
       log.disabled(key, why);
     },
   });
-  const fetch = connectHttp(limiter, { clock, random, send: options.fetch, makeGate });
+  const fetch = connectHttp(limiter, { clock, random, readHeaders, send: options.fetch, makeGate });
   if (log !== undefined) {
     limiter.subscribe(log.hear);
     limiter.tell({ type: "configure", key: "*", summary: summarise(policy) });

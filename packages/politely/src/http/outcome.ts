@@ -1,11 +1,8 @@
 import type { Answer } from "../core/answer.js";
 import { maxDurationUs } from "../core/rule.js";
 import type { HeadersLike, Outcome, OutcomeKind } from "../types.js";
-import { type AnswerHeaders, nothingSaid } from "./readAnswer.js";
+import { type HeaderReader, nothingSaid } from "./answerHeaders.js";
 import { statusMeaning } from "./statusMeaning.js";
-
-/** Reads what the headers of an answer ask for. Never throws. */
-export type HeaderReader = (headers: HeadersLike, wallMs: () => number, status: number) => AnswerHeaders;
 
 /** Every kind of outcome, and what it is called where nothing more is known. */
 const WORDS: Readonly<Record<OutcomeKind, string>> = {

@@ -2,10 +2,13 @@ import type { Slowdown } from "../core/key.js";
 import type { UntimedEvent } from "../observe/types.js";
 import type { HttpRules } from "../policy/types.js";
 import type { AcquireOptions, Clock, Permit, Target } from "../types.js";
+import type { HeaderReader } from "./answerHeaders.js";
 
 /** What an exchange needs of a limiter. */
 export interface Pacer {
   readonly clock: Clock;
+  /** Reads what the headers of an answer ask for. */
+  readonly readHeaders: HeaderReader;
   /** From 0 up to but not including 1. */
   random(): number;
   /** How requests are made by the policy now in force. */

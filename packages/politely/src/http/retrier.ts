@@ -7,7 +7,6 @@ import { causeOf, isNetworkFailure } from "./failure.js";
 import { readOutcome } from "./outcome.js";
 import type { Pacer } from "./pacer.js";
 import { maxWaitMsOf } from "./patience.js";
-import { readAnswer } from "./readAnswer.js";
 import { RetryBudget } from "./retryBudget.js";
 import type { Underway } from "./underway.js";
 
@@ -118,7 +117,7 @@ export class Retrier {
   /** What an answer asks to wait before the next try, 0 for nothing; undefined when there is none to be made. */
   #askedBy(status: number, headers: HeadersLike): { readonly waitMs: number; readonly because: string } | undefined {
     if (status < 400 || HOPELESS.includes(status)) return undefined;
-    const outcome = readOutcome({ status, headers }, readAnswer, () => this.pacer.clock.wall());
+    const outcome = readOutcome({ status, headers }, this.pacer.readHeaders, () => this.pacer.clock.wall());
     const { kind, retryAfterUs, because } = outcome;
     return isBadAnswer(kind) ? { waitMs: retryAfterUs / 1000, because } : undefined;
   }

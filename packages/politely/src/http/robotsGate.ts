@@ -4,7 +4,6 @@ import type { Errand, Exchange, Gate } from "./exchange.js";
 import type { Send } from "./fetch.js";
 import type { Flight } from "./flight.js";
 import { Patience } from "./patience.js";
-import { readAnswer } from "./readAnswer.js";
 import { parseRobots, type Robots } from "./robots/parseRobots.js";
 import { robotsAction } from "./robots/robotsAction.js";
 import { msUntilOpen } from "./robots/robotsPace.js";
@@ -277,7 +276,8 @@ export class RobotsGate implements Gate {
     site.deferrals += 1;
     site.askSoonMs = site.askAgainMs;
     if (pacer.coolingMs(`${site.origin}/robots.txt`) > 0) return;
-    const askedMs = headers === undefined ? 0 : readAnswer(headers, pacer.clock.wall(), status).retryAfterUs / 1000;
+    const askedMs =
+      headers === undefined ? 0 : pacer.readHeaders(headers, pacer.clock.wall(), status).retryAfterUs / 1000;
     site.heldUntilMs = pacer.clock.now() + Math.max(ownMs, askedMs);
   }
 
