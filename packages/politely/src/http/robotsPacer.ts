@@ -1,7 +1,7 @@
 import type { Slowdown } from "../core/key.js";
 import type { Pacer } from "./pacer.js";
+import { msUntilGapChanges, msUntilOpen, robotsGapMs } from "./robots/pace.js";
 import type { Robots } from "./robots/parseRobots.js";
-import { msUntilGapChanges, msUntilOpen, robotsGapMs } from "./robots/robotsPace.js";
 
 /** So many keys of one origin are slowed at a time. A `groupBy` that makes more has the one let go whose pace changed longest ago, until its next start. */
 const MAX_KEYS_PER_ORIGIN = 1_000;
