@@ -1,3 +1,4 @@
+import type { Answer } from "./core/answer.js";
 import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
 import { checkNames } from "./engine/options.js";
 import { systemClock } from "./engine/systemClock.js";
@@ -16,7 +17,7 @@ import { durationUs } from "./policy/duration.js";
 import type { CompiledPolicy, Limits, PolicyInput } from "./policy/types.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
 import { type Front, type MakeFront, sharing } from "./sharing.js";
-import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
+import type { KeyLimiter, Limiter, LimiterOptions, Outcome } from "./types.js";
 
 /** Options that say how a store is used. */
 const STORE_OPTIONS = ["name", "outage", "batch"];
@@ -33,6 +34,7 @@ const KNOWN_OPTIONS = [
   ...STORE_OPTIONS,
 ];
 const KEY = "limit";
+const DAY_US = 86_400_000_000;
 
 /** What limiters of hosts and of one key do not have in common. */
 interface Kind {
@@ -101,6 +103,18 @@ function makeLimiter<Made extends Front>(
   const random = options.random ?? Math.random;
   const told = new Set<string>();
   const log = logger === undefined ? undefined : new Log(logger, options.messages);
+  const cut = new Set<string>();
+  const readAnswerOf = (outcome: Outcome | undefined, key: string): Answer => {
+    const mostUs = (): number => limiter.policy.hostRule(key).rule.maxRetryAfterUs ?? DAY_US;
+    const onCut = (field: string, askedUs: number): void => {
+      // Once for each of so many hosts.
+      if (cut.has(key) || cut.size >= 10_000) return;
+      cut.add(key);
+      const message = `${field} asks to stay away for ${askedUs / 1e6} s; ${mostUs() / 1e6} s are kept (maxRetryAfter)`;
+      limiter.tell({ type: "warn", key, message });
+    };
+    return readOutcome(outcome, { readHeaders, wallMs: () => clock.wall(), mostUs, onCut });
+  };
   const limiter = create({
     clock,
     policy,
@@ -111,7 +125,7 @@ function makeLimiter<Made extends Front>(
     random,
     readMaxWait: (value) => durationUs(value, "maxWait", { allowZero: true, allowInfinity: true }),
     readPause: (value) => durationUs(value, "duration", { allowInfinity: true }),
-    readOutcome: (outcome) => readOutcome(outcome, readHeaders, () => clock.wall()),
+    readOutcome: readAnswerOf,
     outcomeIn,
     summarise,
     fetch: (input, init) => fetch(input, init),
@@ -121,7 +135,7 @@ function makeLimiter<Made extends Front>(
       log.disabled(key, why);
     },
   });
-  const fetch = connectHttp(limiter, { clock, random, readHeaders, send: options.fetch, makeGate });
+  const fetch = connectHttp(limiter, { clock, random, readOutcome: readAnswerOf, send: options.fetch, makeGate });
   if (log !== undefined) {
     limiter.subscribe(log.hear);
     limiter.tell({ type: "configure", key: "*", summary: summarise(policy) });

@@ -295,7 +295,7 @@ export class FleetArbiter extends LocalArbiter {
   ): Promise<void> {
     if (permit.isReleased) return;
     const start = this.#starts.get(permit);
-    const answer = this.engine.options.readOutcome(outcome);
+    const answer = this.engine.options.readOutcome(outcome, permit.key);
     const isNews = !this.isKnown(permit, answer);
     void super.releasePermit(permit, outcome, options);
     this.#wakeFull(permit.parts.map(({ slot }) => slot));
@@ -313,7 +313,7 @@ export class FleetArbiter extends LocalArbiter {
 
   override async reportAnswer(permit: HeldPermit, outcome: Outcome): Promise<void> {
     if (permit.isReleased) return;
-    const answer = this.engine.options.readOutcome(outcome);
+    const answer = this.engine.options.readOutcome(outcome, permit.key);
     const isNews = !this.isKnown(permit, answer);
     void super.reportAnswer(permit, outcome);
     const start = this.#starts.get(permit);

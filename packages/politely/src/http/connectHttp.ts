@@ -3,7 +3,6 @@ import type { Follower } from "../engine/limiter.js";
 import type { UntimedEvent } from "../observe/types.js";
 import type { CompiledPolicy } from "../policy/types.js";
 import type { AcquireOptions, Clock, Limiter, Permit, Target } from "../types.js";
-import type { HeaderReader } from "./answerHeaders.js";
 import { Exchange, type Gate, registerExchange } from "./exchange.js";
 import { PoliteFetch, type Send } from "./fetch.js";
 import type { Pacer } from "./pacer.js";
@@ -25,8 +24,8 @@ export interface Connectable extends Pick<Limiter, "explain"> {
 export interface HttpParts {
   readonly clock: Clock;
   readonly random: () => number;
-  /** Reads what the headers of an answer ask for. */
-  readonly readHeaders: HeaderReader;
+  /** Understands how a request to a key was answered. */
+  readonly readOutcome: Pacer["readOutcome"];
   /** Sends requests; undefined for the global `fetch` at the time of each call. */
   readonly send: Send | undefined;
   readonly makeGate: MakeGate | undefined;
@@ -34,11 +33,11 @@ export interface HttpParts {
 
 /** Gives a limiter its exchange, through which `fetch` and the adapters go, and returns what its `fetch` does. */
 export function connectHttp(limiter: Connectable, parts: HttpParts): Limiter["fetch"] {
-  const { clock, random, readHeaders, send, makeGate } = parts;
+  const { clock, random, readOutcome, send, makeGate } = parts;
   const pacer: Pacer = {
     clock,
     random,
-    readHeaders,
+    readOutcome,
     http: () => limiter.policy.http,
     enter: (target, options) => limiter.enter(target, options),
     keyOf: (target) => limiter.keyOf(target),

@@ -276,8 +276,8 @@ export class RobotsGate implements Gate {
     site.deferrals += 1;
     site.askSoonMs = site.askAgainMs;
     if (pacer.coolingMs(`${site.origin}/robots.txt`) > 0) return;
-    const askedMs =
-      headers === undefined ? 0 : pacer.readHeaders(headers, pacer.clock.wall(), status).retryAfterUs / 1000;
+    const asked = headers === undefined ? undefined : pacer.readOutcome({ status, headers }, pacer.keyOf(site.origin));
+    const askedMs = (asked?.retryAfterUs ?? 0) / 1000;
     site.heldUntilMs = pacer.clock.now() + Math.max(ownMs, askedMs);
   }
 

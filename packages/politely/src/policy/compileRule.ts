@@ -81,6 +81,7 @@ function compileWith(limits: Limits, maxQueueIfNone: number): Rule {
     maxQueue: limits.maxQueue ?? maxQueueIfNone,
     maxHoldUs: limits.maxHold === undefined ? defaultMaxHoldUs : durationUs(limits.maxHold, "maxHold"),
     permitTtlUs: limits.permitTtl === undefined ? defaultPermitTtlUs : durationUs(limits.permitTtl, "permitTtl"),
+    maxRetryAfterUs: limits.maxRetryAfter === undefined ? undefined : durationUs(limits.maxRetryAfter, "maxRetryAfter"),
     adaptive: compileAdaptive(limits.adaptive, { gapUs, refill, windows }),
     text: {
       minDelay: gapUs === 0 ? undefined : formatDuration(gapUs) + (gapUs === fastest.gapUs ? fastest.text : ""),

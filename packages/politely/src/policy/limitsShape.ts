@@ -104,6 +104,10 @@ export const limitFields: Readonly<Record<string, Field>> = {
   },
   permitTtl: { shape: longerThanZero, about: "With a store: lifetime of a place. Default 30 s." },
   maxHold: { shape: longerThanZero, about: "A permit not released by then gives its place back. Default 10 min." },
+  maxRetryAfter: {
+    shape: longerThanZero,
+    about: "Longer waits in the headers of a site are cut to this. Default 1 day.",
+  },
 };
 
 /** And what they must not say together. */

@@ -6,11 +6,7 @@ import type { Outcome } from "../../src/types.js";
 
 /** Reads an outcome where headers say what `said` does. */
 function read(outcome: Outcome | undefined, said = { retryAfterUs: 0, isExhausted: false, field: "" }) {
-  return readOutcome(
-    outcome,
-    () => ({ remaining: -1, resetUs: 0, ...said }),
-    () => 0,
-  );
+  return readOutcome(outcome, { readHeaders: () => ({ remaining: -1, resetUs: 0, ...said }), wallMs: () => 0 });
 }
 
 /** An outcome as a program without types might give it. */
@@ -90,8 +86,8 @@ describe("an outcome", () => {
       return { retryAfterUs: 7, isExhausted: false, remaining: -1, resetUs: 0, field: "" };
     };
     const headers = new Headers({ "retry-after": "1" });
-    expect(readOutcome({ status: 429, headers }, reader, () => 42).retryAfterUs).toBe(7);
-    readOutcome({ status: 429 }, reader, () => expect.unreachable());
+    expect(readOutcome({ status: 429, headers }, { readHeaders: reader, wallMs: () => 42 }).retryAfterUs).toBe(7);
+    readOutcome({ status: 429 }, { readHeaders: reader, wallMs: () => expect.unreachable() });
     expect(calls).toEqual([[headers, expect.any(Function), 429]]);
   });
 
