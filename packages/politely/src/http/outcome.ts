@@ -1,7 +1,7 @@
 import type { Answer } from "../core/answer.js";
 import { maxDurationUs } from "../core/rule.js";
 import type { HeadersLike, Outcome, OutcomeKind } from "../types.js";
-import { type AnswerHeaders, type HeaderReader, nothingSaid } from "./answerHeaders.js";
+import { type AnswerHeaders, type HeaderReader, nothingSaid } from "./headers/answerHeaders.js";
 import { statusMeaning } from "./statusMeaning.js";
 
 /** Every kind of outcome, and what it is called where nothing more is known. */

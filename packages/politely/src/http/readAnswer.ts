@@ -1,4 +1,4 @@
-import { type HeaderReader, headerReader } from "./answerHeaders.js";
+import { type HeaderReader, headerReader } from "./headers/answerHeaders.js";
 import { vendorNames } from "./headers/vendors.js";
 
 /** Reads the fields of the standards and of all vendors that are known. */

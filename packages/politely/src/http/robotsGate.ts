@@ -57,7 +57,7 @@ export class RobotsGate implements Gate {
     maxSites?: number,
   ) {
     this.#pace = new RobotsPacer(exchange.pacer);
-    this.#sites = new RobotsSites((origin) => this.#pace.lose(origin), maxSites);
+    this.#sites = new RobotsSites((origin) => this.#pace.forget(origin, true), maxSites);
   }
 
   async enter(errand: Errand): Promise<Flight> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { maxDurationUs } from "../../src/core/rule.js";
-import type { HeaderReader } from "../../src/http/answerHeaders.js";
+import type { HeaderReader } from "../../src/http/headers/answerHeaders.js";
 import { NEUTRAL, readOutcome } from "../../src/http/outcome.js";
 import type { Outcome } from "../../src/types.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nothingSaid, readStandardAnswer } from "../../src/http/answerHeaders.js";
+import { nothingSaid, readStandardAnswer } from "../../src/http/headers/answerHeaders.js";
 import { readAnswer } from "../../src/http/readAnswer.js";
 
 const wallMs = Date.UTC(2026, 2, 1);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AnswerHeaders } from "../../../src/http/answerHeaders.js";
+import type { AnswerHeaders } from "../../../src/http/headers/answerHeaders.js";
 import { type AnyHeaders, parseRateLimit, type RateLimit } from "../../../src/http/headers/index.js";
 import { vendorNames } from "../../../src/http/headers/vendors.js";
 import { readAnswer } from "../../../src/http/readAnswer.js";

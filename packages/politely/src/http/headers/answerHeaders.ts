@@ -1,8 +1,8 @@
-import { maxDurationUs } from "../core/rule.js";
-import type { AnyHeaders } from "./headers/collectFields.js";
-import { type FieldNames, standardNames } from "./headers/fieldNames.js";
-import { readLimits } from "./headers/quotas.js";
-import { statusMeaning } from "./statusMeaning.js";
+import { maxDurationUs } from "../../core/rule.js";
+import { statusMeaning } from "../statusMeaning.js";
+import type { AnyHeaders } from "./collectFields.js";
+import { type FieldNames, standardNames } from "./fieldNames.js";
+import { readLimits } from "./quotas.js";
 
 /** What the headers of an answer ask of the client. */
 export interface AnswerHeaders {
