@@ -73,17 +73,16 @@ export function plainName(name: string, role: FieldName["role"], rest: Partial<F
   return { name, role, ...bucket, ...rest };
 }
 
-const fixedNames: ReadonlyMap<string, FieldName> = new Map(
-  (
-    [
-      ["ratelimit", "rateLimit"],
-      ["ratelimit-policy", "policy"],
-      ["x-ratelimit-resource", "resource"],
-      ["retry-after", "wait"],
-      ["date", "date"],
-      ["age", "age"],
-    ] as const
-  ).map(([name, role]) => [name, plainName(name, role, { order: 1 })]),
+/** The names that every answer may have, besides those of buckets. */
+export const fixedNames: ReadonlyMap<string, FieldName> = new Map(
+  [
+    plainName("ratelimit", "rateLimit"),
+    plainName("ratelimit-policy", "policy"),
+    plainName("x-ratelimit-resource", "resource"),
+    plainName("retry-after", "wait", { order: 1 }),
+    plainName("date", "date"),
+    plainName("age", "age"),
+  ].map((field) => [field.name, field]),
 );
 
 const words = {
@@ -98,13 +97,13 @@ const [limit, remaining, used, resetAfter, reset, window] = Object.entries(words
   ([role, each]) => `(?<${role}>${each})`,
 );
 const unit = "(?:-(?:in-)?(?<unit>s|secs?|seconds|ms|millis(?:econds)?|minutes|hours))?";
-const phrase = `(?:${limit}|${remaining}|${used}|(?:${resetAfter}|${reset}|${window})${unit})`;
+const phrase = `(?<phrase>${limit}|${remaining}|${used}|(?:${resetAfter}|${reset}|${window})${unit})`;
 
-/** `requests-limit`, `api-key-interval-ms`; `limit-requests-day`; `userlimit`. The second is the name with a star for the role. */
-const shapes: readonly (readonly [RegExp, (dimension: string) => string])[] = [
-  [new RegExp(`^(?:(?<dimension>.+?)-)??${phrase}$`), (dimension) => (dimension === "" ? "*" : `${dimension}-*`)],
-  [new RegExp(`^${phrase}-(?<dimension>.+)$`), (dimension) => `*-${dimension}`],
-  [/^(?<dimension>[a-z]+)(?:(?<limit>limit)|(?<remaining>remaining)|(?<reset>reset))$/, (dimension) => `${dimension}*`],
+/** `requests-limit`, `api-key-interval-ms`; `limit-requests-day`; `userlimit`. */
+const shapes = [
+  new RegExp(`^(?:(?<dimension>.+?)-)??${phrase}$`),
+  new RegExp(`^${phrase}-(?<dimension>.+)$`),
+  /^(?<dimension>[a-z]+)(?<phrase>(?<limit>limit)|(?<remaining>remaining)|(?<reset>reset))$/,
 ];
 
 /** Words of dimensions that count requests, all of a host or all that somebody makes there. */
@@ -144,10 +143,9 @@ export interface NameParts {
 
 /** Understands a name by its words: a role, and around it what is counted. Null when it has no role. */
 export function nameOfParts({ name, prefix, rest, glued = ["", ""] }: NameParts): FieldName | null {
-  const read =
-    rest === undefined ? { role: "limit" as const, dimensions: [], pattern: "", isPlain: false } : readRole(rest);
+  const read = rest === undefined ? limitAlone : readRole(rest);
   if (read === undefined) return null;
-  const { role, unitMs, pattern, isPlain } = read;
+  const { role, unitMs, phrase, isPlain } = read;
   const dimensions = [glued[0], ...read.dimensions, glued[1]].filter((word) => word !== "" && word !== "per");
   if (dimensions.some((word) => unreadWords.has(word))) return null;
   const spans = dimensions.map(readSpanMs);
@@ -159,7 +157,7 @@ export function nameOfParts({ name, prefix, rest, glued = ["", ""] }: NameParts)
     role,
     key,
     rank: key === "|" ? 0 : key === "x|" ? 2 : 1,
-    label: rest === undefined ? name : name.slice(0, name.length - rest.length) + pattern,
+    label: rest === undefined || phrase === "" ? name : name.slice(0, -rest.length) + rest.replace(phrase, "*"),
     dimension: dimension || prefix.replace(/^x(?:-|$)/, ""),
     isOfHost: counted.every((word) => hostWords.has(word)),
     isUnproven: !counted.every((word) => hostWords.has(word) || otherWords.has(word)),
@@ -173,33 +171,30 @@ export function nameOfParts({ name, prefix, rest, glued = ["", ""] }: NameParts)
 interface RoleFound {
   readonly role: FieldRole;
   readonly dimensions: readonly string[];
-  readonly pattern: string;
+  /** The words of the role; empty when the name has none. */
+  readonly phrase: string;
   readonly unitMs?: number | undefined;
   /** The role is written as it is called here. */
   readonly isPlain: boolean;
 }
 
+/** `X-Rate-Limit: 700` is a limit. */
+const limitAlone: RoleFound = { role: "limit", dimensions: [], phrase: "", isPlain: false };
+
 function readRole(rest: string): RoleFound | undefined {
-  for (const [shape, pattern] of shapes) {
+  for (const shape of shapes) {
     const found = shape.exec(rest)?.groups as Readonly<Record<string, string | undefined>> | undefined;
     if (found === undefined) continue;
     const role = (Object.keys(words) as (keyof typeof words)[]).find((each) => found[each] !== undefined) ?? "limit";
-    const { dimension = "", unit: spelled = role === "window" ? "s" : undefined } = found;
+    const { dimension = "", phrase = "", unit: spelled = role === "window" ? "s" : undefined } = found;
     const unitMs = spelled === undefined ? undefined : readSpanMs(`1 ${spelled}`);
     // The first word of `x-ratelimit-limit-reset` says nothing more.
     const said = role === "limit" ? dimension : dimension.replace(/^limit(?:-|$)/, "");
-    return { role, dimensions: said.split("-"), pattern: pattern(dimension), unitMs, isPlain: found[role] === role };
+    return { role, dimensions: said.split("-"), phrase, unitMs, isPlain: found[role] === role };
   }
   // `daily` is the limit of a day.
   const parts = rest.split("-");
-  return parts.every((part) => readSpanMs(part) !== undefined)
-    ? { role: "limit", dimensions: parts, pattern: rest, isPlain: false }
-    : undefined;
-}
-
-/** Understands the names that every answer may have, and no others. */
-export function fixedName(name: string): FieldName | undefined {
-  return fixedNames.get(name);
+  return parts.every((part) => readSpanMs(part) !== undefined) ? { ...limitAlone, dimensions: parts } : undefined;
 }
 
 const standardName = /^(?:(x)-)?(?:ratelimit|rate-limit)(?:-(.+))?$/;

@@ -2,7 +2,7 @@ import {
   type FieldName,
   type FieldNames,
   type FieldRole,
-  fixedName,
+  fixedNames,
   maxNameLength,
   nameOfParts,
   plainName,
@@ -132,7 +132,7 @@ const named: readonly FieldName[] = vendorFields.flatMap(({ fields, bucket, isPa
 
 /** The names of the standards and those of all vendors. */
 export const vendorNames: FieldNames = rememberNames(
-  (name) => fixedName(name) ?? namedField(name) ?? stemmedName(name),
+  (name) => fixedNames.get(name) ?? namedField(name) ?? stemmedName(name),
   [...standardNames.asked, ...named.map(({ name }) => name)],
 );
 
