@@ -14,13 +14,6 @@ export interface Field {
   text: string;
 }
 
-/** Every field of an answer that is about limits, and its `Date` and `Age`, empty when absent. */
-export interface LimitFields {
-  readonly fields: readonly Field[];
-  readonly date: string;
-  readonly age: string;
-}
-
 /** More lines than this of one field are nonsense, and count as absent. */
 const maxFieldLines = 64;
 
@@ -36,16 +29,17 @@ const maxFields = 1_024;
 export function collectFields(headers: unknown, names: FieldNames): LimitFields | undefined {
   if (typeof headers !== "object" || headers === null) return undefined;
   try {
-    const collector = new Collector(names);
-    collector.readAll(headers);
-    return collector.fields.length === 0 ? undefined : collector;
+    const found = new LimitFields(names);
+    found.readAll(headers);
+    return found.fields.length === 0 ? undefined : found;
   } catch {
     // Headers are the client's own object. One that fails must not take the answer it came with down as well.
     return undefined;
   }
 }
 
-class Collector implements LimitFields {
+/** Every field of an answer that is about limits, and its `Date` and `Age`, empty when absent. */
+export class LimitFields {
   readonly fields: Field[] = [];
   date = "";
   age = "";

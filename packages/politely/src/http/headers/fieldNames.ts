@@ -36,35 +36,36 @@ export interface FieldName {
 /** Reads a value that says everything about its buckets. */
 export type Summary = (text: string) => readonly (Partial<Bucket> | undefined)[];
 
-/** The names that a reader of headers knows. */
-export interface FieldNames {
-  /** What a field of this name, in any case, is about; null when it is not about limits. */
-  read(name: string): FieldName | null;
-  /** Names to ask for where headers can only be asked, not listed. */
-  readonly asked: readonly string[];
-}
-
 /** No field that is read has a longer name. */
 export const maxNameLength = 96;
 
 /** So many names are remembered. Sites send few different ones; beyond that the memory starts anew. */
 const maxRemembered = 2_048;
 
-/** Remembers what names mean: asking again costs one look into a map. `asked` are the names to ask for. */
-export function rememberNames(understand: (name: string) => FieldName | null, asked: readonly string[]): FieldNames {
-  const remembered = new Map<string, FieldName | null>();
-  const read = (name: string): FieldName | null => {
-    const known = remembered.get(name);
+/** The names that a reader of headers knows. What they mean is remembered: asking again costs one look into a map. */
+export class FieldNames {
+  /** Names to ask for where headers can only be asked, not listed. */
+  readonly asked: readonly string[];
+  readonly #remembered = new Map<string, FieldName | null>();
+
+  constructor(
+    readonly understand: (name: string) => FieldName | null,
+    asked: readonly string[],
+  ) {
+    // One with a star stands for many, and the last two are asked for when there is another.
+    this.asked = [...new Set(asked)].filter((name) => !name.includes("*") && name !== "date" && name !== "age");
+  }
+
+  /** What a field of this name, in any case, is about; null when it is not about limits. */
+  read(name: string): FieldName | null {
+    const known = this.#remembered.get(name);
     if (known !== undefined) return known;
     if (name.length > maxNameLength) return null;
-    if (remembered.size >= maxRemembered) remembered.clear();
-    const found = understand(name.toLowerCase());
-    remembered.set(name, found);
+    if (this.#remembered.size >= maxRemembered) this.#remembered.clear();
+    const found = this.understand(name.toLowerCase());
+    this.#remembered.set(name, found);
     return found;
-  };
-  const isAsked = (name: string): boolean =>
-    !name.includes("*") && !["date", "age"].includes(read(name)?.role ?? "date");
-  return { read, asked: [...new Set(asked)].filter(isAsked) };
+  }
 }
 
 /** A field with a meaning of its own, whatever the values of others. */
@@ -200,7 +201,7 @@ function readRole(rest: string): RoleFound | undefined {
 const standardName = /^(?:(x)-)?(?:ratelimit|rate-limit)(?:-(.+))?$/;
 
 /** `Retry-After`, `RateLimit` of every draft and `X-RateLimit-*`. */
-export const standardNames: FieldNames = rememberNames(
+export const standardNames = new FieldNames(
   (name) => {
     const [match, prefix = "", rest] = standardName.exec(name) ?? [];
     return fixedNames.get(name) ?? (match === undefined ? null : nameOfParts({ name, prefix, rest }));

@@ -79,17 +79,12 @@ export function readLimits(headers: unknown, reading: Reading): Said | undefined
 }
 
 class Reader {
-  private readonly fields: readonly Field[];
-  private readonly wallMs: number;
   private measuredMs: number | undefined;
 
   constructor(
-    readonly found: LimitFields,
-    readonly reading: Reading,
-  ) {
-    this.fields = found.fields;
-    this.wallMs = reading.wallMs();
-  }
+    private readonly found: LimitFields,
+    private readonly reading: Reading,
+  ) {}
 
   read(): Said {
     // Nothing else is read of an answer from a cache.
@@ -97,15 +92,17 @@ class Reader {
     return { binding: said.binding, buckets: said.buckets, policies: said.policies, hint: this.readWaits() };
   }
 
-  /** The clock that instants are measured by. Most answers hold none, so the date is read when it is needed. */
+  /** The clock that instants are measured by. Most answers hold none, so it is read when it is needed. */
   nowMs(): number {
-    this.measuredMs ??= readDate(this.found.date, this.wallMs) ?? this.wallMs;
+    if (this.measuredMs !== undefined) return this.measuredMs;
+    const wallMs = this.reading.wallMs();
+    this.measuredMs = readDate(this.found.date, wallMs) ?? wallMs;
     return this.measuredMs;
   }
 
   /** The first field that asks for some time decides. If those that can be read all say zero, or a time that has passed, so does this. */
   private readWaits(): RetryHint | undefined {
-    const waits = this.fields.filter(({ name }) => name.role === "wait");
+    const waits = this.found.fields.filter(({ name }) => name.role === "wait");
     if (waits.length > 1) waits.sort((one, other) => one.name.order - other.name.order);
     let zero: RetryHint | undefined;
     for (const { name, text } of waits) {
@@ -133,25 +130,27 @@ class Reader {
     const groups = this.groups();
     let second: Quotas | undefined;
     for (const rank of groups.length === 0 ? [] : [0, 1, 2]) {
-      const family = this.readFamily(
-        groups.filter(({ first }) => first.rank === rank),
-        policies,
-      );
-      if (family.binding === undefined) continue;
-      if (family.isWhole) return family;
+      const stated = groups.filter(({ first }) => first.rank === rank).map((group) => this.readGroup(group, policies));
+      const buckets = stated.flatMap((each) => each.buckets);
+      const binds = this.binding(buckets);
+      if (binds === undefined) continue;
+      const own = stated.find((each) => each.policies.length > 0)?.policies ?? [];
+      const family = { binding: binds, buckets, policies: policies.length > 0 ? policies : own };
+      const hasAmount = binds.limit !== undefined || binds.remaining !== undefined;
+      if (hasAmount && !stated.some((each) => each.isMalformed)) return family;
       second ??= family;
     }
     return second ?? { binding: undefined, buckets: listed, policies };
   }
 
   private textOf(role: FieldName["role"]): string | undefined {
-    return this.fields.find(({ name }) => name.role === role)?.text;
+    return this.found.fields.find(({ name }) => name.role === role)?.text;
   }
 
   /** Which fields belong to one bucket. */
   private groups(): Group[] {
     const groups: Group[] = [];
-    for (const field of this.fields) {
+    for (const field of this.found.fields) {
       const { role, key, order } = field.name;
       if (role === "wait" || role === "policy" || role === "rateLimit" || role === "resource") continue;
       if (this.reading.isForHost && !this.isOfHost(field.name)) continue;
@@ -167,22 +166,6 @@ class Reader {
     return groups;
   }
 
-  private readFamily(groups: readonly Group[], announced: readonly QuotaPolicy[]): Family {
-    const buckets: Bucket[] = [];
-    let policies = announced;
-    let isMalformed = false;
-    for (const group of groups) {
-      const stated =
-        group.byRole.summary === undefined ? this.readGroup(group, policies) : this.readSummary(group.byRole.summary);
-      buckets.push(...stated.buckets);
-      if (policies.length === 0) policies = stated.policies;
-      if (stated.isMalformed && stated.buckets.length > 0) isMalformed = true;
-    }
-    const binding = this.binding(buckets);
-    const hasAmount = binding?.limit !== undefined || binding?.remaining !== undefined;
-    return { binding, buckets, policies, isWhole: hasAmount && !isMalformed };
-  }
-
   /** GitHub counts each resource for itself, and names it. */
   private isOfHost({ isOfHost, rank }: FieldName): boolean {
     return isOfHost && (rank !== 2 || (this.textOf("resource") ?? "core") === "core");
@@ -196,15 +179,14 @@ class Reader {
     );
   }
 
-  private readSummary({ name, text }: Field): Stated {
-    const found = name.summary?.(text) ?? [];
-    const buckets = found.flatMap((bucket) => (bucket === undefined ? [] : [{ ...this.bucketOf(name), ...bucket }]));
-    return { buckets, policies: [], isMalformed: false };
-  }
-
   /** Reads the fields of one bucket, or of several where a value is a list. What cannot be read counts as absent. */
   private readGroup({ first, byRole }: Group, announced: readonly QuotaPolicy[]): Stated {
-    const { limit, remaining, used, reset, resetAfter, window } = byRole;
+    const { summary, limit, remaining, used, reset, resetAfter, window } = byRole;
+    if (summary !== undefined) {
+      const found = (summary.name.summary?.(summary.text) ?? []).filter((bucket) => bucket !== undefined);
+      const buckets = found.map((bucket) => ({ ...this.bucketOf(summary.name), ...bucket }));
+      return { buckets, policies: [], isMalformed: false };
+    }
     const [limits, remainings, useds] = [countsIn(limit), countsIn(remaining), countsIn(used)];
     // AspNetCoreRateLimit writes the window in the place of the limit.
     const writtenMs = limits === undefined && limit !== undefined ? readWindowMs(limit.text, 1_000) : undefined;
@@ -226,11 +208,8 @@ class Reader {
       policyWindowMs: row.policyWindowMs ?? windowMs ?? windowOfPolicy(first, known, row.limit) ?? nameMs,
     }));
     const isShy = (resetAfter ?? reset)?.name.isShy === true;
-    return {
-      buckets: buckets.filter((bucket) => isBelievable(bucket, first.isUnproven, isShy)),
-      policies,
-      isMalformed: isLimitBad || isRemainingBad,
-    };
+    const believed = buckets.filter((bucket) => isBelievable(bucket, first.isUnproven, isShy));
+    return { buckets: believed, policies, isMalformed: believed.length > 0 && (isLimitBad || isRemainingBad) };
   }
 
   private bucketOf({ dimension, label, isOfHost }: FieldName): Bucket {
@@ -258,11 +237,6 @@ interface Stated {
   readonly policies: readonly QuotaPolicy[];
   /** A limit or what remains is written in a way that nobody can read. */
   readonly isMalformed: boolean;
-}
-
-interface Family extends Quotas {
-  /** It says how much there is, and nothing of it is malformed. */
-  readonly isWhole: boolean;
 }
 
 /** Empty when the field is absent, undefined when it cannot be read. */

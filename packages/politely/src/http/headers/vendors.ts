@@ -1,12 +1,11 @@
 import {
   type FieldName,
-  type FieldNames,
+  FieldNames,
   type FieldRole,
   fixedNames,
   maxNameLength,
   nameOfParts,
   plainName,
-  rememberNames,
   type Summary,
   standardNames,
 } from "./fieldNames.js";
@@ -131,7 +130,7 @@ const named: readonly FieldName[] = vendorFields.flatMap(({ fields, bucket, isPa
 );
 
 /** The names of the standards and those of all vendors. */
-export const vendorNames: FieldNames = rememberNames(
+export const vendorNames = new FieldNames(
   (name) => fixedNames.get(name) ?? namedField(name) ?? stemmedName(name),
   [...standardNames.asked, ...named.map(({ name }) => name)],
 );

@@ -3,7 +3,7 @@ import type { FieldName } from "../../../src/http/headers/fieldNames.js";
 import { standardNames } from "../../../src/http/headers/fieldNames.js";
 import { vendorNames } from "../../../src/http/headers/vendors.js";
 
-const readFieldName = vendorNames.read;
+const readFieldName = (name: string): FieldName | null => vendorNames.read(name);
 
 function bucketField(name: string): Partial<FieldName> {
   return readFieldName(name) ?? {};
