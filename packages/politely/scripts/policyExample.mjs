@@ -23,6 +23,7 @@ export const policyExample = /** @type {const} */ ({
       maxQueue: 1_000,
       permitTtl: "1min",
       maxHold: "5min",
+      maxRetryAfter: "2h",
       intents: { search: { minDelay: "3s" } },
     },
   },

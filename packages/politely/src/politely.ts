@@ -1,8 +1,10 @@
+import type { Answer } from "./core/answer.js";
 import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
 import { checkNames } from "./engine/options.js";
 import { systemClock } from "./engine/systemClock.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
+import { type HeaderReader, readStandardAnswer } from "./http/headers/answerHeaders.js";
 import { outcomeIn, readOutcome } from "./http/outcome.js";
 import { readAnswer } from "./http/readAnswer.js";
 import { RobotsGate } from "./http/robotsGate.js";
@@ -14,7 +16,7 @@ import { durationUs } from "./policy/duration.js";
 import type { CompiledPolicy, DomainLimits, Limits, PolicyInput } from "./policy/types.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
 import { type Create, type Front, type MakeFront, sharing } from "./sharing.js";
-import type { KeyLimiter, Limiter, LimiterOptions } from "./types.js";
+import type { KeyLimiter, Limiter, LimiterOptions, Outcome } from "./types.js";
 
 /** Options that say how a store is used. */
 const STORE_OPTIONS = ["name", "outage", "batch"];
@@ -27,12 +29,15 @@ const TYPED_OPTIONS = [
   ["fetch", "function", "a function"],
 ] as const;
 const KEY = "limit";
+const DAY_US = 86_400_000_000;
 
 /** What limiters of hosts and of one key do not have in common. */
 interface Kind {
   readonly compile: LimiterParts["compile"];
   /** Absent where no policy can ask for robots.txt: whoever bundles only that does not carry it. */
   readonly makeGate?: MakeGate;
+  /** Reads what the headers of an answer ask for. Only that of many hosts knows the fields of vendors, which are a large table. */
+  readonly readHeaders: HeaderReader;
 }
 
 /** Makes a limiter for any number of hosts, whose limits all processes with the same store share. Throws `PolicyError` listing every problem of the policy. */
@@ -46,7 +51,7 @@ export function politely(policy?: PolicyInput, options?: LimiterOptions | Shared
     sameCounting(before, next, known);
     return next;
   };
-  const kind: Kind = { compile, makeGate: (exchange, send) => new RobotsGate(exchange, send) };
+  const kind: Kind = { compile, makeGate: (exchange, send) => new RobotsGate(exchange, send), readHeaders: readAnswer };
   return isShared(options)
     ? sharing().limiter(options, (own, create) => makeLimiter(compiled, kind, own, create))
     : makeLimiter(compiled, kind, options, makeLocal);
@@ -66,11 +71,12 @@ export function limit(
   const change = (changed: Limits): void => {
     next = changed;
   };
+  const kind: Kind = { compile, readHeaders: readStandardAnswer };
   if (isShared(options)) {
-    const makeFront: MakeFront = (own, create) => makeLimiter(compile(), { compile }, own, create);
+    const makeFront: MakeFront = (own, create) => makeLimiter(compile(), kind, own, create);
     return sharing().keyLimiter(options, KEY, makeFront, change);
   }
-  const limiter = makeLimiter(compile(), { compile }, options, makeLocal);
+  const limiter = makeLimiter(compile(), kind, options, makeLocal);
   const keyLimiter = keyLimiterOf<KeyLimiter>(limiter, KEY, (changed) => {
     change(changed);
     limiter.configure({});
@@ -85,7 +91,7 @@ function makeLocal(parts: LimiterParts): LocalLimiter {
 
 function makeLimiter<Made extends Front>(
   policy: CompiledPolicy,
-  { compile, makeGate }: Kind,
+  { compile, makeGate, readHeaders }: Kind,
   options: Omit<LimiterOptions, "store"> = {},
   create: Create<Made>,
 ): Made {
@@ -95,6 +101,18 @@ function makeLimiter<Made extends Front>(
   const random = options.random ?? Math.random;
   const told = new Set<string>();
   const log = logger === undefined ? undefined : new Log(logger, options.messages);
+  const cut = new Set<string>();
+  const readAnswerOf = (outcome: Outcome | undefined, key: string): Answer => {
+    const mostUs = (): number => limiter.policy.hostRule(key).rule.maxRetryAfterUs ?? DAY_US;
+    const onCut = (field: string, askedUs: number): void => {
+      // Once for each of so many hosts.
+      if (cut.has(key) || cut.size >= 10_000) return;
+      cut.add(key);
+      const message = `${field} asks to stay away for ${askedUs / 1e6} s; ${mostUs() / 1e6} s are kept (maxRetryAfter)`;
+      limiter.tell({ type: "warn", key, message });
+    };
+    return readOutcome(outcome, { readHeaders, wallMs: () => clock.wall(), mostUs, onCut });
+  };
   const limiter = create({
     clock,
     policy,
@@ -105,7 +123,7 @@ function makeLimiter<Made extends Front>(
     random,
     readMaxWait: (value) => durationUs(value, "maxWait", { allowZero: true, allowInfinity: true }),
     readPause: (value) => durationUs(value, "duration", { allowInfinity: true }),
-    readOutcome: (outcome) => readOutcome(outcome, readAnswer, () => clock.wall()),
+    readOutcome: readAnswerOf,
     outcomeIn,
     summarise,
     fetch: (input, init) => fetch(input, init),
@@ -115,7 +133,7 @@ function makeLimiter<Made extends Front>(
       log.disabled(key, why);
     },
   });
-  const fetch = connectHttp(limiter, { clock, random, send: options.fetch, makeGate });
+  const fetch = connectHttp(limiter, { clock, random, readOutcome: readAnswerOf, send: options.fetch, makeGate });
   if (log !== undefined) {
     limiter.subscribe(log.hear);
     limiter.tell({ type: "configure", key: "*", summary: summarise(policy) });

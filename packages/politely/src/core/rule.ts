@@ -30,6 +30,8 @@ export interface Rule {
   /** Infinity: no bound. */
   readonly maxQueue: number;
   readonly maxHoldUs: number;
+  /** The headers of an answer hold nobody for longer; undefined for the default of a day. */
+  readonly maxRetryAfterUs?: number | undefined;
   /** With a store: how long a place is kept for a process that gives no sign of life. */
   readonly permitTtlUs: number;
   /** Undefined: answers change nothing but cooldowns. */

@@ -25,8 +25,8 @@ export interface EngineOptions {
   readonly random: () => number;
   /** Reads the `maxWait` of a request; throws when it makes no sense. */
   readonly readMaxWait: (value: unknown) => number;
-  /** Understands an outcome; throws `TypeError` when it is none. */
-  readonly readOutcome: (outcome: Outcome | undefined) => Answer;
+  /** Understands the outcome of a request to a key; throws `TypeError` when it is none. */
+  readonly readOutcome: (outcome: Outcome | undefined, key: string) => Answer;
   /** A host without limits was asked for: by which entry of the policy. */
   readonly onDisabled: (key: string, origin: string) => void;
   /** Makes who says who may start. Absent: the rows of this process do. */

@@ -135,7 +135,7 @@ export class LocalArbiter implements Arbiter {
   record(target: Target, outcome: Outcome, options?: RecordOptions): void {
     const { books, events, keys } = this.engine;
     if (outcome === undefined) throw new TypeError("record needs an outcome: how the request ended.");
-    const answer = this.engine.options.readOutcome(outcome);
+    const answer = this.engine.options.readOutcome(outcome, this.engine.keys.policy.resolve(target).key);
     const nowUs = this.engine.nowUs();
     if (options !== undefined) checkNames(options, ["startedAtMs"], "options");
     const { startedAtMs = nowUs / 1000 } = options ?? {};
@@ -159,7 +159,7 @@ export class LocalArbiter implements Arbiter {
 
   reportAnswer(permit: HeldPermit, outcome: Outcome): void | Promise<void> {
     if (permit.isReleased) return;
-    const answer = this.engine.options.readOutcome(outcome);
+    const answer = this.engine.options.readOutcome(outcome, permit.key);
     if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
     if (outcome === undefined) throw new TypeError("report needs an outcome: how the request was answered.");
     const { need } = permit.grant;
@@ -178,7 +178,7 @@ export class LocalArbiter implements Arbiter {
     if (permit.isReleased) return;
     if (options === undefined && this.#releasePlain(permit, outcome)) return;
     const { books, events, keys, slab } = this.engine;
-    const answer = this.engine.options.readOutcome(outcome);
+    const answer = this.engine.options.readOutcome(outcome, permit.key);
     const { need, taken } = permit.grant;
     if (options !== undefined) checkNames(options, ["cost"], "options");
     const costs = options?.cost === undefined ? undefined : readCost(need.scopeNames, options.cost, 0);

@@ -296,7 +296,7 @@ export class FleetArbiter implements Arbiter {
   ): Promise<void> {
     if (permit.isReleased) return;
     const start = this.#starts.get(permit);
-    const answer = this.engine.options.readOutcome(outcome);
+    const answer = this.engine.options.readOutcome(outcome, permit.key);
     const isNews = !this.engine.local.isKnown(permit, answer);
     void this.engine.local.releasePermit(permit, outcome, options);
     this.#wakeFull(permit.grant.need.slots);
@@ -313,7 +313,7 @@ export class FleetArbiter implements Arbiter {
 
   async reportAnswer(permit: HeldPermit, outcome: Outcome): Promise<void> {
     if (permit.isReleased) return;
-    const answer = this.engine.options.readOutcome(outcome);
+    const answer = this.engine.options.readOutcome(outcome, permit.key);
     const isNews = !this.engine.local.isKnown(permit, answer);
     void this.engine.local.reportAnswer(permit, outcome);
     const start = this.#starts.get(permit);

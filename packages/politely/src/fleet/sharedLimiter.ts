@@ -81,7 +81,7 @@ export class StoreLimiter implements SharedLimiter {
   async record(target: Target, outcome: Outcome, options?: RecordOptions): Promise<void> {
     const { arbiter, engine, front } = this.parts;
     front.record(target, outcome, options);
-    const answer = engine.options.readOutcome(outcome);
+    const answer = engine.options.readOutcome(outcome, engine.keys.policy.resolve(target).key);
     const nowUs = engine.nowUs();
     const need = engine.need(target, nowUs);
     if (answer.kind === "unused" || arbiter.isFree(need)) return;

@@ -24,16 +24,20 @@ export interface Connectable extends Pick<Limiter, "explain"> {
 export interface HttpParts {
   readonly clock: Clock;
   readonly random: () => number;
+  /** Understands how a request to a key was answered. */
+  readonly readOutcome: Pacer["readOutcome"];
   /** Sends requests; undefined for the global `fetch` at the time of each call. */
   readonly send: Send | undefined;
   readonly makeGate: MakeGate | undefined;
 }
 
 /** Gives a limiter its exchange, through which `fetch` and the adapters go, and returns what its `fetch` does. */
-export function connectHttp(limiter: Connectable, { clock, random, send, makeGate }: HttpParts): Limiter["fetch"] {
+export function connectHttp(limiter: Connectable, parts: HttpParts): Limiter["fetch"] {
+  const { clock, random, readOutcome, send, makeGate } = parts;
   const pacer: Pacer = {
     clock,
     random,
+    readOutcome,
     http: () => limiter.policy.http,
     enter: (target, options) => limiter.enter(target, options),
     keyOf: (target) => limiter.keyOf(target),

@@ -1,11 +1,8 @@
 import type { Answer } from "../core/answer.js";
 import { maxDurationUs } from "../core/rule.js";
 import type { HeadersLike, Outcome, OutcomeKind } from "../types.js";
-import { type AnswerHeaders, nothingSaid } from "./readAnswer.js";
+import { type AnswerHeaders, type HeaderReader, nothingSaid } from "./headers/answerHeaders.js";
 import { statusMeaning } from "./statusMeaning.js";
-
-/** Reads what the headers of an answer ask for. Never throws. */
-export type HeaderReader = (headers: HeadersLike, wallMs: () => number, status: number) => AnswerHeaders;
 
 /** Every kind of outcome, and what it is called where nothing more is known. */
 const WORDS: Readonly<Record<OutcomeKind, string>> = {
@@ -26,8 +23,17 @@ export const NEUTRAL: Answer = {
   budget: undefined,
 };
 
+/** How outcomes are read. */
+export interface OutcomeReading {
+  readonly readHeaders: HeaderReader;
+  readonly wallMs: () => number;
+  /** The longest that headers hold anybody, and who is told when they ask for more. Default: what `HeaderReader` allows. */
+  readonly mostUs?: () => number;
+  readonly onCut?: (field: string, askedUs: number) => void;
+}
+
 /** Understands an outcome in any of its forms. Throws `TypeError` when it is none. */
-export function readOutcome(outcome: Outcome | undefined, readHeaders: HeaderReader, wallMs: () => number): Answer {
+export function readOutcome(outcome: Outcome | undefined, reading: OutcomeReading): Answer {
   if (outcome === undefined) return NEUTRAL;
   if (typeof outcome === "string") return { ...NEUTRAL, kind: knownKind(outcome), because: WORDS[outcome] };
   if (typeof outcome !== "object" || outcome === null) return knownKind(outcome);
@@ -40,8 +46,9 @@ export function readOutcome(outcome: Outcome | undefined, readHeaders: HeaderRea
   }
   const { status, headers } = outcome;
   if (!Number.isInteger(status)) throw new TypeError(`outcome.status must be a whole number; got ${String(status)}.`);
-  const said = headers === undefined ? nothingSaid : readHeaders(headers, wallMs, status);
-  const { retryAfterUs, isExhausted, remaining, resetUs, field } = said;
+  const said = headers === undefined ? nothingSaid : reading.readHeaders(headers, reading.wallMs, status);
+  const { isExhausted, remaining, field } = said;
+  const { retryAfterUs, resetUs } = said === nothingSaid ? said : cut(said, reading);
   const kind = statusMeaning(status, retryAfterUs > 0, isExhausted);
   // An answer that says how long to stay away has said it: the reset of a budget does not come on top.
   const hasBudget = kind !== "rate_limited" && retryAfterUs === 0 && remaining >= 0 && resetUs > 0;
@@ -56,6 +63,16 @@ export function readOutcome(outcome: Outcome | undefined, readHeaders: HeaderRea
     budget,
   };
 }
+
+/** What headers ask for, as far as the policy lets them. */
+function cut({ retryAfterUs, resetUs, field }: AnswerHeaders, { mostUs, onCut }: OutcomeReading): Times {
+  const longestUs = mostUs?.() ?? maxDurationUs;
+  const askedUs = Math.max(retryAfterUs, resetUs);
+  if (askedUs > longestUs) onCut?.(field, askedUs);
+  return { retryAfterUs: Math.min(retryAfterUs, longestUs), resetUs: Math.min(resetUs, longestUs) };
+}
+
+type Times = Pick<AnswerHeaders, "retryAfterUs" | "resetUs">;
 
 function knownKind(kind: unknown): never;
 function knownKind(kind: OutcomeKind): OutcomeKind;

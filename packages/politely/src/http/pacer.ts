@@ -1,11 +1,14 @@
+import type { Answer } from "../core/answer.js";
 import type { Slowdown } from "../core/key.js";
 import type { UntimedEvent } from "../observe/types.js";
 import type { HttpRules } from "../policy/types.js";
-import type { AcquireOptions, Clock, Permit, Target } from "../types.js";
+import type { AcquireOptions, Clock, Outcome, Permit, Target } from "../types.js";
 
 /** What an exchange needs of a limiter. */
 export interface Pacer {
   readonly clock: Clock;
+  /** Understands how a request to a key was answered. */
+  readOutcome(outcome: Outcome, key: string): Answer;
   /** From 0 up to but not including 1. */
   random(): number;
   /** How requests are made by the policy now in force. */

@@ -4,10 +4,8 @@ import type { RetryRules } from "../policy/types.js";
 import type { FetchOptions, HeadersLike } from "../types.js";
 import { delay } from "./delay.js";
 import { causeOf, isNetworkFailure } from "./failure.js";
-import { readOutcome } from "./outcome.js";
 import type { Pacer } from "./pacer.js";
 import { maxWaitMsOf } from "./patience.js";
-import { readAnswer } from "./readAnswer.js";
 import { RetryBudget } from "./retryBudget.js";
 import type { Underway } from "./underway.js";
 
@@ -87,7 +85,7 @@ export class Retrier {
         const answer = await request.attempt(attempt === 1 ? undefined : rules.maxWaitMs);
         drop(request, last);
         last = undefined;
-        const asked = this.#askedBy(request.status(answer), request.headers(answer));
+        const asked = this.#askedBy(key, request.status(answer), request.headers(answer));
         if (asked === undefined) return answer;
         askedMs = asked.waitMs;
         last = { hasAnswer: true, answer, because: asked.because };
@@ -116,9 +114,13 @@ export class Retrier {
   }
 
   /** What an answer asks to wait before the next try, 0 for nothing; undefined when there is none to be made. */
-  #askedBy(status: number, headers: HeadersLike): { readonly waitMs: number; readonly because: string } | undefined {
+  #askedBy(
+    key: string,
+    status: number,
+    headers: HeadersLike,
+  ): { readonly waitMs: number; readonly because: string } | undefined {
     if (status < 400 || HOPELESS.includes(status)) return undefined;
-    const outcome = readOutcome({ status, headers }, readAnswer, () => this.pacer.clock.wall());
+    const outcome = this.pacer.readOutcome({ status, headers }, key);
     const { kind, retryAfterUs, because } = outcome;
     return isBadAnswer(kind) ? { waitMs: retryAfterUs / 1000, because } : undefined;
   }

@@ -4,10 +4,9 @@ import type { Errand, Exchange, Gate } from "./exchange.js";
 import type { Send } from "./fetch.js";
 import type { Flight } from "./flight.js";
 import { Patience } from "./patience.js";
-import { readAnswer } from "./readAnswer.js";
-import { parseRobots, type Robots } from "./robots/parseRobots.js";
+import { msUntilOpen } from "./robots/pace.js";
+import { parseRobots } from "./robots/parseRobots.js";
 import { robotsAction } from "./robots/robotsAction.js";
-import { msUntilOpen } from "./robots/robotsPace.js";
 import { fetchRobots, type RobotsFetched } from "./robotsFetch.js";
 import { type RobotsFile, RobotsPacer } from "./robotsPacer.js";
 import { RobotsSites, type Site } from "./robotsSites.js";
@@ -27,20 +26,13 @@ const TURN_PRIORITY = 999_999;
 /** So many of a site do at a time. Those beyond had a turn only since these gave way, and others who share a limit with the site go too. */
 const MAX_KEPT_TURNS = 100;
 
-/** By what somebody was let through to the queue. */
-interface Pass {
-  /** The renewal of the site's pace then; undefined when it asked for none. */
-  readonly renewal?: number | undefined;
-  /** The rules that allowed the URL; undefined when there were none. */
-  readonly robots?: Robots | undefined;
-  readonly userAgent?: string;
-}
-
 /** One who waits for his turn. */
-interface Turn extends Pass {
+interface Turn {
   /** How often he has had it and could not use it. */
   readonly round: number;
   readonly askedMs: number;
+  /** The renewal of the site's pace when he was let through to the queue; undefined when it asked for none. */
+  readonly renewal: number | undefined;
 }
 
 /** Lets only those requests through that the site's robots.txt allows, and makes its pace the host's. */
@@ -58,7 +50,7 @@ export class RobotsGate implements Gate {
     maxSites?: number,
   ) {
     this.#pace = new RobotsPacer(exchange.pacer);
-    this.#sites = new RobotsSites((origin) => this.#pace.lose(origin), maxSites);
+    this.#sites = new RobotsSites((origin) => this.#pace.forget(origin, true), maxSites);
   }
 
   async enter(errand: Errand): Promise<Flight> {
@@ -95,7 +87,7 @@ export class RobotsGate implements Gate {
     // Its place may be needed to ask for the file.
     if (clock.now() >= site.askAgainMs) had?.unused();
     for (let round = had?.isOver === true ? 1 : 0; ; round++) {
-      const turn = { ...(await passing), round, askedMs: clock.now() };
+      const turn = { renewal: await passing, round, askedMs: clock.now() };
       const opensAtMs = turn.askedMs + this.#shutMs(site);
       const flight = round === 0 && had !== undefined ? had : await this.#queue(site, patience, round);
       if (this.#mayGo(url, site, patience, turn, flight)) return flight;
@@ -130,9 +122,7 @@ export class RobotsGate implements Gate {
     // Each time it may be older, so that nobody goes round for ever where a turn takes longer than a copy lasts.
     const graceMs = round === 0 ? 0 : HOUR_MS * 2 ** Math.min(round - 1, 10);
     if (permit.waitedMs > 0 && nowMs >= site.askAgainMs + graceMs) return false;
-    // A large file takes its time: what it said before, it says again.
-    const isSame = turn.robots !== undefined && turn.robots === site.robots && turn.userAgent === rules.userAgent;
-    if (!isSame && this.#objection(url, site, rules) !== undefined) return false;
+    if (this.#objection(url, site, rules) !== undefined) return false;
     const file = this.#fileOf(site, rules);
     const { url: asked } = patience.errand;
     if (this.#shutMs(site) > 0) {
@@ -148,7 +138,7 @@ export class RobotsGate implements Gate {
     return true;
   }
 
-  async #passLater(ms: number, url: URL, site: Site, patience: Patience): Promise<Pass> {
+  async #passLater(ms: number, url: URL, site: Site, patience: Patience): Promise<number | undefined> {
     await patience.pause(ms, "its robots.txt names hours to come in", this.#woken.signal);
     return this.#pass(url, site, patience);
   }
@@ -159,16 +149,16 @@ export class RobotsGate implements Gate {
     woken.abort();
   }
 
-  /** Resolves once the URL may be asked for, or nobody minds robots.txt any more. Rejects with `RobotsError` when it may not be. */
-  async #pass(url: URL, site: Site, patience: Patience): Promise<Pass> {
+  /** Resolves once the URL may be asked for, or nobody minds robots.txt any more, to the renewal of the site's pace. Rejects with `RobotsError` when it may not be. */
+  async #pass(url: URL, site: Site, patience: Patience): Promise<number | undefined> {
     await this.#learn(site, patience);
     const rules = this.exchange.pacer.http().robots;
-    if (rules === undefined) return {};
+    if (rules === undefined) return undefined;
     const { url: asked } = patience.errand;
     const objection = this.#objection(url, site, rules);
     if (objection !== undefined) throw this.#refusal(asked, objection);
     const file = this.#fileOf(site, rules);
-    return { ...file, renewal: file && this.#pace.set(site.origin, asked, file)?.renewal };
+    return file && this.#pace.set(site.origin, asked, file)?.renewal;
   }
 
   /** Why the URL may not be asked for; undefined when it may. */
@@ -277,7 +267,8 @@ export class RobotsGate implements Gate {
     site.deferrals += 1;
     site.askSoonMs = site.askAgainMs;
     if (pacer.coolingMs(`${site.origin}/robots.txt`) > 0) return;
-    const askedMs = headers === undefined ? 0 : readAnswer(headers, pacer.clock.wall(), status).retryAfterUs / 1000;
+    const asked = headers === undefined ? undefined : pacer.readOutcome({ status, headers }, pacer.keyOf(site.origin));
+    const askedMs = (asked?.retryAfterUs ?? 0) / 1000;
     site.heldUntilMs = pacer.clock.now() + Math.max(ownMs, askedMs);
   }
 

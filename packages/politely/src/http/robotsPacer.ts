@@ -1,7 +1,7 @@
 import type { Slowdown } from "../core/key.js";
 import type { Pacer } from "./pacer.js";
+import { msUntilGapChanges, msUntilOpen, robotsGapMs } from "./robots/pace.js";
 import type { Robots } from "./robots/parseRobots.js";
-import { msUntilGapChanges, msUntilOpen, robotsGapMs } from "./robots/robotsPace.js";
 
 /** So many keys of one origin are slowed at a time. A `groupBy` that makes more has the one let go whose pace changed longest ago, until its next start. */
 const MAX_KEYS_PER_ORIGIN = 1_000;
@@ -30,22 +30,21 @@ export interface Asked {
   readonly openAtMs: number;
   /** From here on it may ask for another gap. */
   readonly untilMs: number;
-  readonly because: string;
 }
 
 /** The pace of a key, by which somebody waits. */
-export interface PacedKey {
-  readonly origins: Map<string, Asked>;
-  slowdown: Slowdown | undefined;
-  untilMs: number;
+class PacedKey {
+  readonly origins = new Map<string, Asked>();
+  slowdown: Slowdown | undefined = undefined;
+  untilMs = Number.POSITIVE_INFINITY;
   /** Changes when the hours of a Request-rate have begun or ended, and the pace is another therefore. */
-  renewal: number;
+  renewal = 0;
   /** When the last renewal was noticed. Who started before, and waited already, may have started by the pace that was over. */
-  renewedMs: number;
+  renewedMs = Number.NEGATIVE_INFINITY;
   /** The last start that was counted. */
-  startedMs: number;
+  startedMs = Number.NEGATIVE_INFINITY;
   /** When the pace was last asked for, which is not before its last start. */
-  usedMs: number;
+  usedMs = Number.NEGATIVE_INFINITY;
 }
 
 /** Makes what robots.txt files ask of the pace a slowdown of their hosts. Origins that share a key count together: the slower one wins. */
@@ -79,11 +78,11 @@ export class RobotsPacer {
       this.#drop(origin, key);
       return undefined;
     }
-    const paced = known ?? newKey();
+    const paced = known ?? new PacedKey();
     const isOver =
       nowMs >= paced.untilMs || (asked !== undefined && isFile(asked.file, file) && asked.gapMs !== now.gapMs);
     this.#keys.set(key, paced);
-    paced.origins.set(origin, { ...now, because: becauseOf(now, nowMs, this.pacer.clock.wall()) });
+    paced.origins.set(origin, now);
     paced.usedMs = nowMs;
     this.#noteKey(origin, key);
     if (isOver) this.#renew(paced, key, nowMs);
@@ -115,14 +114,9 @@ export class RobotsPacer {
     }
   }
 
-  /** The origin asks for nothing any more. */
-  forget(origin: string): void {
-    for (const key of Array.from(this.#keysOf.get(origin) ?? [])) this.#drop(origin, key);
-  }
-
-  /** Nothing is known of the origin any more. The gap after the last start is kept all the same. */
-  lose(origin: string): void {
-    for (const key of Array.from(this.#keysOf.get(origin) ?? [])) this.#drop(origin, key, true);
+  /** The origin asks for nothing any more. `isOwed`: the gap after the last start is kept all the same. */
+  forget(origin: string, isOwed = false): void {
+    for (const key of Array.from(this.#keysOf.get(origin) ?? [])) this.#drop(origin, key, isOwed);
   }
 
   /** Nothing of any robots.txt counts any more. */
@@ -130,7 +124,7 @@ export class RobotsPacer {
     for (const origin of Array.from(this.#keysOf.keys())) this.forget(origin);
   }
 
-  #read(origin: string, key: string, url: string, file: RobotsFile): Omit<Asked, "because"> {
+  #read(origin: string, key: string, url: string, file: RobotsFile): Asked {
     const { clock } = this.pacer;
     const { robots, userAgent, maxGapMs } = file;
     const pace = { crawlDelaySec: robots.crawlDelaySec(userAgent), requestRate: robots.requestRate(userAgent) };
@@ -154,28 +148,31 @@ export class RobotsPacer {
   #renew(paced: PacedKey, key: string, nowMs: number): void {
     for (const [origin, { url, file, untilMs }] of paced.origins) {
       if (untilMs > nowMs) continue;
-      const now = this.#read(origin, key, url, file);
-      paced.origins.set(origin, { ...now, because: becauseOf(now, nowMs, this.pacer.clock.wall()) });
+      paced.origins.set(origin, this.#read(origin, key, url, file));
     }
     this.#renewals += 1;
     paced.renewal = this.#renewals;
     paced.renewedMs = nowMs;
   }
 
+  /** Makes the slower one of all that origins ask of a key its slowdown. */
   #apply(paced: PacedKey, url: string, nowMs: number): void {
-    let slowest: Asked | undefined;
-    let openAtMs = Number.NEGATIVE_INFINITY;
-    let untilMs = Number.POSITIVE_INFINITY;
-    for (const asked of paced.origins.values()) {
-      openAtMs = Math.max(openAtMs, asked.openAtMs);
-      untilMs = Math.min(untilMs, asked.untilMs);
-      if (slowest === undefined || asked.gapMs > slowest.gapMs) slowest = asked;
-    }
-    paced.untilMs = Math.max(untilMs, openAtMs);
-    paced.slowdown =
-      slowest === undefined || (slowest.gapMs === 0 && openAtMs <= nowMs)
-        ? undefined
-        : slowdownOf(slowest, { openAtMs, untilMs: paced.untilMs, nowMs }, paced.slowdown);
+    const asked = [...paced.origins.values()];
+    const slowest = asked.reduce((slow, each) => (each.gapMs > slow.gapMs ? each : slow));
+    const openAtMs = Math.max(...asked.map((each) => each.openAtMs));
+    paced.untilMs = Math.max(openAtMs, Math.min(...asked.map((each) => each.untilMs)));
+    const pastUs = Math.floor(nowMs * 1000);
+    // The limiter takes a slowdown of the same gap and hold for the one it has. What differs in anything else has another instant of the past.
+    const freeUs = paced.slowdown?.holdUntilUs === pastUs ? pastUs - 1 : pastUs;
+    const isFree = slowest.gapMs === 0 && openAtMs <= nowMs;
+    paced.slowdown = isFree
+      ? undefined
+      : {
+          gapUs: Math.ceil(slowest.gapMs * 1000),
+          holdUntilUs: openAtMs > nowMs ? Math.ceil(openAtMs * 1000) : freeUs,
+          untilUs: Math.ceil(paced.untilMs * 1000),
+          because: this.#because(slowest, nowMs),
+        };
     this.pacer.slowByRobots(url, paced.slowdown);
   }
 
@@ -203,8 +200,20 @@ export class RobotsPacer {
     }
     this.#keys.delete(key);
     const owedUs = Math.ceil((paced.usedMs + asked.gapMs) * 1000);
-    const rest = { gapUs: 0, holdUntilUs: owedUs, untilUs: owedUs, because: asked.because };
+    const rest = { gapUs: 0, holdUntilUs: owedUs, untilUs: owedUs, because: this.#because(asked, nowMs) };
     this.pacer.slowByRobots(asked.url, isOwed && owedUs > nowMs * 1000 && asked.gapMs > 0 ? rest : undefined);
+  }
+
+  /** The line that makes it wait, for people. */
+  #because({ file, openAtMs }: Asked, nowMs: number): string {
+    const { robots, userAgent } = file;
+    const wallMs = this.pacer.clock.wall();
+    const crawlDelaySec = robots.crawlDelaySec(userAgent);
+    const delayMs = robotsGapMs({ crawlDelaySec, requestRate: null }, wallMs);
+    const isDelay = delayMs === robotsGapMs({ crawlDelaySec, requestRate: robots.requestRate(userAgent) }, wallMs);
+    const field = openAtMs > nowMs ? "visitTime" : isDelay ? "crawlDelaySec" : "requestRate";
+    const line = robots.pacingRule(userAgent, field);
+    return line === null ? "so" : `"${line.text}" in line ${line.line}`;
   }
 
   #tellOfCap(origin: string, key: string, askedMs: number, maxGapMs: number): void {
@@ -215,52 +224,13 @@ export class RobotsPacer {
   }
 }
 
-function newKey(): PacedKey {
-  return {
-    origins: new Map(),
-    slowdown: undefined,
-    untilMs: Number.POSITIVE_INFINITY,
-    renewal: 0,
-    renewedMs: Number.NEGATIVE_INFINITY,
-    startedMs: Number.NEGATIVE_INFINITY,
-    usedMs: Number.NEGATIVE_INFINITY,
-  };
-}
-
 function isFile(a: RobotsFile, b: RobotsFile): boolean {
   return a.robots === b.robots && a.userAgent === b.userAgent && a.maxGapMs === b.maxGapMs;
 }
 
 /** Whether an origin asks for what it asked for before. The instants may differ by what two clocks do. */
-function isSame(before: Asked, now: Omit<Asked, "because">, nowMs: number): boolean {
+function isSame(before: Asked, now: Asked, nowMs: number): boolean {
   const isShut = now.openAtMs > nowMs;
   const isShutAlike = isShut ? before.openAtMs > nowMs : before.openAtMs === Number.NEGATIVE_INFINITY;
   return isShutAlike && isFile(before.file, now.file) && before.gapMs === now.gapMs;
-}
-
-/** The line that makes it wait, for people. */
-function becauseOf({ file, openAtMs }: Omit<Asked, "because">, nowMs: number, wallMs: number): string {
-  const { robots, userAgent } = file;
-  const crawlDelaySec = robots.crawlDelaySec(userAgent);
-  const delayMs = robotsGapMs({ crawlDelaySec, requestRate: null }, wallMs);
-  const isDelay = delayMs === robotsGapMs({ crawlDelaySec, requestRate: robots.requestRate(userAgent) }, wallMs);
-  const field = openAtMs > nowMs ? "visitTime" : isDelay ? "crawlDelaySec" : "requestRate";
-  const line = robots.pacingRule(userAgent, field);
-  return line === null ? "so" : `"${line.text}" in line ${line.line}`;
-}
-
-function slowdownOf(
-  { gapMs, because }: Asked,
-  { openAtMs, untilMs, nowMs }: { openAtMs: number; untilMs: number; nowMs: number },
-  before: Slowdown | undefined,
-): Slowdown {
-  const pastUs = Math.floor(nowMs * 1000);
-  // The limiter takes a slowdown of the same gap and hold for the one it has. What differs in anything else has another instant of the past.
-  const freeUs = before?.holdUntilUs === pastUs ? pastUs - 1 : pastUs;
-  return {
-    gapUs: Math.ceil(gapMs * 1000),
-    holdUntilUs: openAtMs > nowMs ? Math.ceil(openAtMs * 1000) : freeUs,
-    untilUs: Math.ceil(untilMs * 1000),
-    because,
-  };
 }

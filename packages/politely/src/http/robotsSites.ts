@@ -4,31 +4,32 @@ import type { Robots } from "./robots/parseRobots.js";
 const MAX_SITES = 10_000;
 
 /** What is known of one origin's robots.txt. */
-export interface Site {
-  readonly origin: string;
+export class Site {
   /** The rules in force; undefined when there are none: then `isOpen` decides. */
-  robots: Robots | undefined;
-  isOpen: boolean;
+  robots: Robots | undefined = undefined;
+  isOpen = false;
   /** Why nothing is allowed, for people. */
-  reason: string;
+  reason = "";
   /** When `robots` was read. */
-  readMs: number | undefined;
+  readMs: number | undefined = undefined;
   /** When it is asked for again. */
-  askAgainMs: number;
+  askAgainMs = Number.NEGATIVE_INFINITY;
   /** From here on it may be asked for ahead of time, while several wait. */
-  askSoonMs: number;
+  askSoonMs = Number.NEGATIVE_INFINITY;
   /** It is not asked for before, since it asked for that and no limit sees to it. */
-  heldUntilMs: number;
+  heldUntilMs = Number.NEGATIVE_INFINITY;
   /** How many times in a row it asked to be left alone. */
-  deferrals: number;
-  failures: number;
-  unreachableSinceMs: number | undefined;
+  deferrals = 0;
+  failures = 0;
+  unreachableSinceMs: number | undefined = undefined;
   /** The question under way, shared by everybody who waits for it. */
-  asking: Promise<"answered" | "deferred"> | undefined;
+  asking: Promise<"answered" | "deferred"> | undefined = undefined;
   /** How many wait for it or for their turn there, the question included. */
-  users: number;
+  users = 0;
   /** How many of them have had their turn, and stand before the others therefore. */
-  keptTurns: number;
+  keptTurns = 0;
+
+  constructor(readonly origin: string) {}
 }
 
 /**
@@ -54,7 +55,7 @@ export class RobotsSites {
 
   /** The site of an origin, which is kept until `leave` has been called as often. */
   use(origin: string): Site {
-    const site = this.#used.get(origin) ?? this.#unused.get(origin) ?? newSite(origin);
+    const site = this.#used.get(origin) ?? this.#unused.get(origin) ?? new Site(origin);
     site.users += 1;
     if (site.users > 1) return site;
     this.#unused.delete(origin);
@@ -78,23 +79,4 @@ export class RobotsSites {
     this.#unused.delete(longest.value);
     this.onForget(longest.value);
   }
-}
-
-function newSite(origin: string): Site {
-  return {
-    origin,
-    robots: undefined,
-    isOpen: false,
-    reason: "",
-    readMs: undefined,
-    askAgainMs: Number.NEGATIVE_INFINITY,
-    askSoonMs: Number.NEGATIVE_INFINITY,
-    heldUntilMs: Number.NEGATIVE_INFINITY,
-    deferrals: 0,
-    failures: 0,
-    unreachableSinceMs: undefined,
-    asking: undefined,
-    users: 0,
-    keptTurns: 0,
-  };
 }

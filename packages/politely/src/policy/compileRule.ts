@@ -57,6 +57,7 @@ export function compileRule(limits: Limits, maxQueue = defaultMaxQueue): Rule {
     maxQueue: limits.maxQueue ?? maxQueue,
     maxHoldUs: us(limits.maxHold ?? "10min"),
     permitTtlUs: us(limits.permitTtl ?? "30s"),
+    maxRetryAfterUs: limits.maxRetryAfter === undefined ? undefined : us(limits.maxRetryAfter),
     adaptive: compileAdaptive(adaptive, paceUs),
     text: {
       minDelay: gapUs === 0 ? undefined : formatDuration(gapUs) + (gapUs === fastestUs ? fastestText : ""),

@@ -83,6 +83,7 @@ export const limitsShape: ObjectShape = {
     maxQueue: { ...units, min: 0, allowInfinity: true },
     permitTtl: longerThanZero,
     maxHold: longerThanZero,
+    maxRetryAfter: longerThanZero,
   },
   needs: { burst: "rate" },
   check: bucketTooLarge,

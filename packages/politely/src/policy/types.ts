@@ -46,6 +46,8 @@ export interface Limits {
   readonly permitTtl?: Duration | undefined;
   /** A permit not released by then gives its place back, with an event. Default 10 min. */
   readonly maxHold?: Duration | undefined;
+  /** The headers of an answer hold nobody for longer; longer wishes of a site are cut to this, with a `warn` event. Default 1 day. */
+  readonly maxRetryAfter?: Duration | undefined;
 }
 
 /** The limits of a host, with further ones for what its requests are for. */

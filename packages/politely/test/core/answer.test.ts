@@ -20,8 +20,8 @@ describe("the meaning of a status", () => {
     expect(statusesThatMean("rate_limited", false)).toEqual(throttles);
   });
 
-  it("is rate_limited for a 403 and a 503 too when they say how long to wait, and for no other status", () => {
-    expect(statusesThatMean("rate_limited", true)).toEqual([403, 418, 420, 429, 503, 509, 529]);
+  it("is rate_limited for a 403, a 413 and a 503 too when they say how long to wait, and for no other status", () => {
+    expect(statusesThatMean("rate_limited", true)).toEqual([403, 413, 418, 420, 429, 503, 509, 529]);
   });
 
   it("is rate_limited for a 403 of which nothing remains, and not for such a 503", () => {

@@ -1,15 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { maxDurationUs } from "../../src/core/rule.js";
-import { type HeaderReader, NEUTRAL, readOutcome } from "../../src/http/outcome.js";
+import type { HeaderReader } from "../../src/http/headers/answerHeaders.js";
+import { NEUTRAL, readOutcome } from "../../src/http/outcome.js";
 import type { Outcome } from "../../src/types.js";
 
 /** Reads an outcome where headers say what `said` does. */
 function read(outcome: Outcome | undefined, said = { retryAfterUs: 0, isExhausted: false, field: "" }) {
-  return readOutcome(
-    outcome,
-    () => ({ remaining: -1, resetUs: 0, ...said }),
-    () => 0,
-  );
+  return readOutcome(outcome, { readHeaders: () => ({ remaining: -1, resetUs: 0, ...said }), wallMs: () => 0 });
 }
 
 /** An outcome as a program without types might give it. */
@@ -69,7 +66,7 @@ describe("an outcome", () => {
     expect(read({ status })).toEqual({ kind, retryAfterUs: 0, because, scope: undefined });
   });
 
-  it("of status 503 or 403 is too many requests when its headers say to wait, or that nothing remains", () => {
+  it("of status 503, 403 or 413 is too many requests when its headers say to wait, and of 403 too when nothing remains", () => {
     const headers = new Headers();
     const waiting = { retryAfterUs: 30_000_000, isExhausted: false, field: "retry-after" };
     expect(read({ status: 503, headers }, waiting)).toMatchObject({
@@ -77,7 +74,9 @@ describe("an outcome", () => {
       because: "503, Retry-After 30 s",
     });
     expect(read({ status: 403, headers }, { retryAfterUs: 0, isExhausted: true, field: "" }).kind).toBe("rate_limited");
-    expect(read({ status: 403, headers }).kind).toBe("neutral");
+    expect(read({ status: 413, headers }, waiting).kind).toBe("rate_limited");
+    expect(read({ status: 413, headers }, { retryAfterUs: 0, isExhausted: true, field: "" }).kind).toBe("neutral");
+    for (const status of [403, 413]) expect(read({ status, headers }).kind).toBe("neutral");
   });
 
   it("gives its headers, its status and the wall clock to whoever reads headers, and only when it has some", () => {
@@ -87,8 +86,8 @@ describe("an outcome", () => {
       return { retryAfterUs: 7, isExhausted: false, remaining: -1, resetUs: 0, field: "" };
     };
     const headers = new Headers({ "retry-after": "1" });
-    expect(readOutcome({ status: 429, headers }, reader, () => 42).retryAfterUs).toBe(7);
-    readOutcome({ status: 429 }, reader, () => expect.unreachable());
+    expect(readOutcome({ status: 429, headers }, { readHeaders: reader, wallMs: () => 42 }).retryAfterUs).toBe(7);
+    readOutcome({ status: 429 }, { readHeaders: reader, wallMs: () => expect.unreachable() });
     expect(calls).toEqual([[headers, expect.any(Function), 429]]);
   });
 

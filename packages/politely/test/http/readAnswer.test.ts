@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { nothingSaid, readAnswer } from "../../src/http/readAnswer.js";
+import { nothingSaid, readStandardAnswer } from "../../src/http/headers/answerHeaders.js";
+import { readAnswer } from "../../src/http/readAnswer.js";
 
 const wallMs = Date.UTC(2026, 2, 1);
 const hourUs = 3_600_000_000;
@@ -84,7 +85,7 @@ describe("readAnswer", () => {
   });
 
   it.each([
-    [{ "anthropic-ratelimit-tokens-remaining": "5" }, "anthropic-ratelimit-tokens-*"],
+    [{ "anthropic-ratelimit-requests-remaining": "5" }, "anthropic-ratelimit-requests-*"],
     [{ "x-ratelimit-remaining-requests": "5" }, "x-ratelimit-*-requests"],
     [{ "X-RateLimit-UserRemaining": "5" }, "x-ratelimit-user*"],
     [{ "RateLimit-Remaining": "5" }, "ratelimit-*"],
@@ -94,6 +95,62 @@ describe("readAnswer", () => {
     [{ "retry-after-ms": "5" }, "retry-after-ms"],
   ])("names the family of %j", (headers, field) => {
     expect(readAnswer(headers, wallMs, 200).field).toBe(field);
+  });
+});
+
+describe("readAnswer, budgets of something else than the host's requests", () => {
+  const tokens = { "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "60" };
+
+  it.each([
+    tokens,
+    { "x-ratelimit-limit-tokens": "90000", ...tokens },
+    { "anthropic-ratelimit-input-tokens-limit": "5", "anthropic-ratelimit-input-tokens-remaining": "0" },
+    { "x-ratelimit-complexity-limit": "5", "x-ratelimit-complexity-remaining": "0" },
+    { RateLimit: '"tokens";r=0;t=60' },
+    { RateLimit: '"x";r=0;t=60', "RateLimit-Policy": '"x";q=100;w=60;qu="tokens"' },
+    { "x-ratelimit-remaining": "0", "x-ratelimit-reset": "60", "x-ratelimit-resource": "search" },
+    { "x-rate-limit-member-max": "300", "x-rate-limit-member-remaining": "0" },
+  ])("says nothing of %j", (headers) => {
+    for (const status of [200, 403, 429]) {
+      expect(readAnswer(headers, wallMs, status)).toBe(nothingSaid);
+      expect(readStandardAnswer(headers, wallMs, status)).toBe(nothingSaid);
+    }
+  });
+
+  it("lets the requests bind, however little of something else is left", () => {
+    const requests = { "x-ratelimit-remaining-requests": "7", "x-ratelimit-reset-requests": "30" };
+    const said = { remaining: 7, resetUs: 30_000_000, isExhausted: false };
+    expect(readAnswer({ ...tokens, ...requests }, wallMs, 200)).toMatchObject(said);
+    const common = { "x-ratelimit-remaining": "7", "x-ratelimit-reset": "30" };
+    expect(readAnswer({ ...tokens, ...common }, wallMs, 200)).toMatchObject(said);
+    expect(readAnswer({ ...common, "x-ratelimit-resource": "core" }, wallMs, 200)).toMatchObject(said);
+    expect(readAnswer({ RateLimit: '"tokens";r=0;t=9, "default";r=7;t=30' }, wallMs, 200)).toMatchObject(said);
+  });
+});
+
+describe("readStandardAnswer", () => {
+  it("reads Retry-After, RateLimit of every draft and X-RateLimit-*", () => {
+    const said = { remaining: 7, resetUs: 30_000_000 };
+    expect(readStandardAnswer({ "Retry-After": "5" }, wallMs, 429).retryAfterUs).toBe(5_000_000);
+    for (const headers of [
+      { RateLimit: '"a";r=7;t=30' },
+      { RateLimit: "limit=10, remaining=7, reset=30" },
+      { "RateLimit-Remaining": "7", "RateLimit-Reset": "30" },
+      { "X-RateLimit-Remaining": "7", "X-RateLimit-Reset": "30" },
+      { "X-Rate-Limit-Remaining": "7", "X-Rate-Limit-Reset": "30" },
+    ]) {
+      expect(readStandardAnswer(headers, wallMs, 200)).toMatchObject(said);
+    }
+  });
+
+  it("does not know the fields of vendors", () => {
+    for (const headers of [
+      { "retry-after-ms": "5" },
+      { "x-rl": "0", "x-ttl": "5" },
+      { "x-acme-ratelimit-remaining": "0" },
+    ]) {
+      expect(readStandardAnswer(headers, wallMs, 429)).toBe(nothingSaid);
+    }
   });
 });
 

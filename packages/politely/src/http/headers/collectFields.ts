@@ -1,7 +1,6 @@
 import type { HeadersLike } from "../../types.js";
-import { askedNames, type BucketFieldName, type FieldName, maxNameLength, readFieldName } from "./fieldName.js";
-import type { FieldRole } from "./fieldRole.js";
-import { maxFieldLength, trimField } from "./fieldValue.js";
+import { type FieldName, type FieldNames, maxNameLength } from "./fieldNames.js";
+import { maxFieldLength, trimBlanks } from "./values.js";
 
 /**
  * Headers in any form that a client has them: a `Headers` object, a record with names in any case, pairs of name and value,
@@ -9,151 +8,97 @@ import { maxFieldLength, trimField } from "./fieldValue.js";
  */
 export type AnyHeaders = HeadersLike | Iterable<readonly [string, string]> | readonly (string | Uint8Array)[];
 
-/** The value of one field of a bucket. */
-export interface BucketField {
-  readonly name: BucketFieldName;
-  readonly text: string;
-}
-
-/** The fields of one bucket as they came. */
-export interface BucketFields {
-  readonly first: BucketFieldName;
-  readonly byRole: Partial<Record<FieldRole, BucketField>>;
-  /** The window that a name says. */
-  windowMs: number | undefined;
-}
-
-/** Every field of an answer that is about limits. Texts are trimmed; empty means absent. */
-export interface LimitFields {
-  /** By the index in `waitFields`; undefined when there is none. */
-  waits: string[] | undefined;
-  rateLimit: string;
-  policy: string;
-  readonly buckets: BucketFields[];
-  date: string;
-  age: string;
+/** A field about limits as it came. Its text is trimmed and not empty. */
+export interface Field {
+  readonly name: FieldName;
+  text: string;
 }
 
 /** More lines than this of one field are nonsense, and count as absent. */
 const maxFieldLines = 64;
 
-/** Fields beyond this many are not looked at. Servers and clients seldom take a tenth of it. */
+/** Fields beyond this many are not read. Servers and clients seldom take a tenth of it. */
 const maxFields = 1_024;
-
-/** No site has more buckets in one answer; what comes after them is not looked at. */
-const maxBuckets = 64;
 
 /**
  * Picks the fields about limits out of headers of any form; undefined when there are none.
  *
  * Never throws: headers that do count as absent, all of them, since what is left of them may be wrong alone.
- * Looks at 1,024 fields, 64 lines of each and 64 buckets; what comes after them is not looked at.
+ * Reads 1,024 fields and 64 lines of each; what comes after them is skipped.
  */
-export function collectFields(headers: unknown): LimitFields | undefined {
+export function collectFields(headers: unknown, names: FieldNames): LimitFields | undefined {
   if (typeof headers !== "object" || headers === null) return undefined;
   try {
-    const collector = new Collector();
-    collector.readAll(headers);
-    return collector.fields;
+    const found = new LimitFields(names);
+    found.readAll(headers);
+    return found.fields.length === 0 ? undefined : found;
   } catch {
     // Headers are the client's own object. One that fails must not take the answer it came with down as well.
     return undefined;
   }
 }
 
-class Collector {
-  fields: LimitFields | undefined;
-  private date = "";
-  private age = "";
+/** Every field of an answer that is about limits, and its `Date` and `Age`, empty when absent. */
+export class LimitFields {
+  readonly fields: Field[] = [];
+  date = "";
+  age = "";
+
+  constructor(readonly names: FieldNames) {}
 
   readAll(headers: object): void {
-    if (Array.isArray(headers)) this.readArray(headers);
-    else if (isIterable(headers)) this.readPairs(headers);
-    else if (hasGet(headers)) this.ask(headers);
-    else this.readRecord(headers);
-    if (this.fields === undefined) return;
-    this.fields.date = this.date;
-    this.fields.age = this.age;
+    if (Array.isArray(headers) && !Array.isArray(headers[0])) this.#readRaw(headers);
+    else if (Symbol.iterator in headers) this.#readPairs(headers as Iterable<unknown>);
+    else if ("get" in headers && typeof headers.get === "function")
+      this.#ask(headers as { get(name: string): unknown });
+    else this.#readRecord(headers as Readonly<Record<string, unknown>>);
   }
 
-  private readArray(headers: readonly unknown[]): void {
-    if (Array.isArray(headers[0])) {
-      this.readPairs(headers);
-      return;
-    }
+  #readRaw(headers: readonly unknown[]): void {
     const end = Math.min(headers.length - 1, 2 * maxFields);
-    for (let i = 0; i < end; i += 2) this.read(headers[i], headers[i + 1]);
+    for (let i = 0; i < end; i += 2) this.#read(headers[i], headers[i + 1]);
   }
 
-  private readPairs(pairs: Iterable<unknown>): void {
+  #readPairs(pairs: Iterable<unknown>): void {
     let count = 0;
     for (const pair of pairs) {
       if (count++ >= maxFields) return;
-      if (Array.isArray(pair)) this.read(pair[0], pair[1]);
+      if (Array.isArray(pair)) this.#read(pair[0], pair[1]);
     }
   }
 
-  private readRecord(headers: object): void {
-    const names = Object.keys(headers);
-    const end = Math.min(names.length, maxFields);
+  #readRecord(headers: Readonly<Record<string, unknown>>): void {
+    const given = Object.keys(headers);
+    const end = Math.min(given.length, maxFields);
     for (let i = 0; i < end; i++) {
-      const name = readFieldName(names[i]);
+      const name = this.names.read(given[i]);
       // A value nobody needs is not touched: it may be a getter.
-      if (name !== null) this.add(name, (headers as Readonly<Record<string, unknown>>)[names[i]]);
+      if (name !== null) this.#add(name, headers[given[i]]);
     }
   }
 
-  private ask(headers: { get(name: string): unknown }): void {
-    for (const name of askedNames) this.read(name, headers.get(name));
-    if (this.fields === undefined) return;
-    this.read("date", headers.get("date"));
-    this.read("age", headers.get("age"));
+  #ask(headers: { get(name: string): unknown }): void {
+    for (const name of this.names.asked) this.#read(name, headers.get(name));
+    if (this.fields.length === 0) return;
+    for (const name of ["date", "age"]) this.#read(name, headers.get(name));
   }
 
-  private read(name: unknown, value: unknown): void {
-    const text = typeof name === "string" ? name : nameOf(name);
-    const found = readFieldName(text);
-    if (found !== null) this.add(found, value);
+  #read(name: unknown, value: unknown): void {
+    const found = this.names.read(typeof name === "string" ? name : nameOf(name));
+    if (found !== null) this.#add(found, value);
   }
 
-  private add(name: FieldName, value: unknown): void {
-    const text = trimField(textOf(value));
+  #add(name: FieldName, value: unknown): void {
+    const text = textOf(value);
     if (text === "") return;
-    if (name.kind === "date") {
-      this.date = joined(this.date, text);
+    const { role } = name;
+    if (role === "date" || role === "age") {
+      this[role] = joined(this[role], text);
       return;
     }
-    if (name.kind === "age") {
-      this.age = joined(this.age, text);
-      return;
-    }
-    this.fields ??= { waits: undefined, rateLimit: "", policy: "", buckets: [], date: "", age: "" };
-    const { fields } = this;
-    if (name.kind === "bucket") addToBucket(fields.buckets, name, text);
-    else if (name.kind === "wait") {
-      fields.waits ??= [];
-      fields.waits[name.index] = joined(fields.waits[name.index] ?? "", text);
-    } else if (name.kind === "rateLimit") fields.rateLimit = joined(fields.rateLimit, text);
-    else fields.policy = joined(fields.policy, text);
-  }
-}
-
-function addToBucket(buckets: BucketFields[], name: BucketFieldName, text: string): void {
-  let bucket: BucketFields | undefined;
-  for (const each of buckets) {
-    if (each.first.key === name.key) bucket = each;
-  }
-  if (bucket === undefined) {
-    if (buckets.length >= maxBuckets) return;
-    bucket = { first: name, byRole: {}, windowMs: undefined };
-    buckets.push(bucket);
-  }
-  bucket.windowMs ??= name.windowMs;
-  const before = bucket.byRole[name.role];
-  if (before?.name.name === name.name) {
-    bucket.byRole[name.role] = { name, text: joined(before.text, text) };
-  } else if (before === undefined || name.order < before.name.order) {
-    bucket.byRole[name.role] = { name, text };
+    const before = this.fields.find((field) => field.name.name === name.name);
+    if (before === undefined) this.fields.push({ name, text });
+    else before.text = joined(before.text, text);
   }
 }
 
@@ -163,30 +108,30 @@ function joined(before: string, text: string): string {
   return before.length + text.length > maxFieldLength - 2 ? before : `${before}, ${text}`;
 }
 
-function isIterable(headers: object): headers is Iterable<unknown> {
-  return typeof (headers as Partial<Iterable<unknown>>)[Symbol.iterator] === "function";
-}
-
-function hasGet(headers: object): headers is { get(name: string): unknown } {
-  return "get" in headers && typeof headers.get === "function";
-}
-
 function nameOf(name: unknown): string {
   return name instanceof Uint8Array && name.length <= maxNameLength ? latin1(name) : "";
 }
 
-function textOf(value: unknown): string | undefined {
-  if (typeof value === "string") return value;
-  if (typeof value === "number") return String(value);
-  if (value instanceof Uint8Array) return latin1(value);
-  if (!Array.isArray(value) || value.length === 0 || value.length > maxFieldLines) return undefined;
-  const lines = value.map((line: unknown) => (Array.isArray(line) ? undefined : textOf(line)));
-  return lines.every((line) => line !== undefined) ? lines.join(", ") : undefined;
+/** The text of a field without the blanks around it; empty when it is absent, blank, no text or too long. */
+function textOf(value: unknown): string {
+  const text = Array.isArray(value) ? linesOf(value) : lineOf(value);
+  return text === undefined || text.length > maxFieldLength ? "" : trimBlanks(text);
 }
 
-/** Bytes of a header as text. A value too long to be looked at is cut where that shows. */
+function linesOf(values: readonly unknown[]): string | undefined {
+  if (values.length > maxFieldLines) return undefined;
+  const lines = values.map(lineOf);
+  return lines.includes(undefined) ? undefined : lines.join(", ");
+}
+
+function lineOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value === "number") return String(value);
+  return value instanceof Uint8Array ? latin1(value) : undefined;
+}
+
+/** Bytes of a header as text. A value that is too long is cut where that shows. */
 function latin1(bytes: Uint8Array): string {
-  const part = bytes.length > maxFieldLength ? bytes.subarray(0, maxFieldLength + 1) : bytes;
   // Not a spread, which would take each byte through an iterator.
-  return String.fromCharCode.apply(null, part as unknown as number[]);
+  return String.fromCharCode.apply(null, bytes.subarray(0, maxFieldLength + 1) as unknown as number[]);
 }

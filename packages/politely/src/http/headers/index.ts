@@ -6,5 +6,5 @@ export {
   type RateLimitBucket,
   type RateLimitOptions,
 } from "./parseRateLimit.js";
-export type { QuotaPolicy } from "./quotaPolicy.js";
+export type { QuotaPolicy } from "./rateLimitField.js";
 export { parseRetryAfter } from "./retryAfter.js";

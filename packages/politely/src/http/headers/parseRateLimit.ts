@@ -1,9 +1,7 @@
-import type { Bucket } from "./bucket.js";
-import { type AnyHeaders, collectFields } from "./collectFields.js";
-import { findRates } from "./findRates.js";
-import type { QuotaPolicy } from "./quotaPolicy.js";
-import { readRetryHint } from "./retryHint.js";
-import { ServerClock } from "./serverClock.js";
+import type { AnyHeaders } from "./collectFields.js";
+import { type Bucket, readLimits } from "./quotas.js";
+import type { QuotaPolicy } from "./rateLimitField.js";
+import { vendorNames } from "./vendors.js";
 
 /** How to read what headers alone do not say. */
 export interface RateLimitOptions {
@@ -52,31 +50,20 @@ export interface RateLimit {
  * Never throws: what cannot be read is absent, and headers that throw are empty.
  */
 export function parseRateLimit(headers: AnyHeaders, nowMs: number, options?: RateLimitOptions): RateLimit {
-  const fields = collectFields(headers);
-  if (fields === undefined) return nothingSaid;
-  const clock = new ServerClock(fields.date, nowMs);
-  const { binding, buckets, policies } = findRates(fields, clock, options?.resetUnit === "ms" ? 1 : 1_000);
+  const resetUnitMs = options?.resetUnit === "ms" ? 1 : 1_000;
+  const said = readLimits(headers, { names: vendorNames, wallMs: () => nowMs, resetUnitMs, isForHost: false });
+  const { binding, buckets = [], policies = [], hint } = said ?? {};
   return {
     limit: binding?.limit,
     remaining: binding?.remaining,
     resetMs: binding?.resetMs,
     policyWindowMs: binding?.policyWindowMs,
-    retryAfterMs: readRetryHint(fields.waits, clock)?.waitMs,
+    retryAfterMs: hint?.waitMs,
     policies: policies.length === 0 ? undefined : policies,
-    buckets: buckets.length < 2 ? undefined : buckets.map(withoutLabel),
+    buckets: buckets.length < 2 ? undefined : buckets.map(asListed),
   };
 }
 
-const nothingSaid: RateLimit = Object.freeze({
-  limit: undefined,
-  remaining: undefined,
-  resetMs: undefined,
-  policyWindowMs: undefined,
-  retryAfterMs: undefined,
-  policies: undefined,
-  buckets: undefined,
-});
-
-function withoutLabel({ name, limit, remaining, resetMs, policyWindowMs, unit }: Bucket): RateLimitBucket {
+function asListed({ name, limit, remaining, resetMs, policyWindowMs, unit }: Bucket): RateLimitBucket {
   return { name, limit, remaining, resetMs, policyWindowMs, ...(unit === undefined ? {} : { unit }) };
 }

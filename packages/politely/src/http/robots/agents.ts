@@ -1,35 +1,47 @@
 import { textOf } from "./octets.js";
-import { type DailyHours, type RequestRate, readCrawlDelay, readDailyHours, readRequestRate } from "./pacingValues.js";
-import { type RobotsRecord, readRecords } from "./records.js";
+import { type RobotsPace, readCrawlDelay, readDailyHours, readRequestRate } from "./pace.js";
 
-/** A value with the line it stands on. */
-export interface Stated<Value> {
-  readonly value: Value;
-  readonly record: RobotsRecord;
-}
+/** What a line of robots.txt is about, where it is something that is obeyed. */
+type Field = "user-agent" | "allow" | "disallow" | PaceField;
+type PaceField = keyof RobotsPace;
 
-/** What the lines under one run of user-agent lines say about the pace. */
-export interface Pacing {
-  crawlDelaySec?: Stated<number>;
-  requestRate?: Stated<RequestRate>;
-  visitTime?: Stated<DailyHours>;
+/** One line that is obeyed. Texts have one character for each octet. */
+export interface RobotsRecord {
+  readonly field: Field;
+  /** What follows the name, without the blanks around it; may be empty. */
+  readonly value: string;
+  /** Where it stands, from 1. */
+  readonly line: number;
+  /** The line without its comment and the blanks around it. */
+  readonly text: string;
 }
 
 /** What robots.txt says to one agent. Lists are shared with other agents of the same lines. */
 export interface Agent {
   /** The Allow and Disallow lines of each group that names it, empty ones left out. */
-  readonly groups: (readonly RobotsRecord[])[];
-  readonly pacings: Pacing[];
+  readonly groups: Set<readonly RobotsRecord[]>;
+  /** The lines about the pace under each run of user-agent lines that names it. */
+  readonly paces: Set<readonly RobotsRecord[]>;
 }
 
+/** Names as they are compared: without case, blanks, hyphens and underscores. Misspellings seen in the wild count as what is meant. */
+const fieldsByName = new Map<string, Field>([
+  ...["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw", "desallow"].map(
+    (name) => [name, "disallow"] as const,
+  ),
+  ["useragent", "user-agent"],
+  ["allow", "allow"],
+  ["crawldelay", "crawlDelaySec"],
+  ["requestrate", "requestRate"],
+  ["visittime", "visitTime"],
+]);
+
 /** Ends the product token of an agent: a version, a comment or a second name follows. */
-const tokenEnd = /[\s/,;()[\]{}<>]/;
+const tokenEnd = /[\s/,;()[\]{}<>].*/s;
 
 /** Cuts the product token out of a user agent, in lower case: `"Scout/9.9 (like Jay)"` gives `"scout"`. */
 export function agentToken(userAgent: string): string {
-  const text = userAgent.trimStart();
-  const end = text.search(tokenEnd);
-  return (end === -1 ? text : text.slice(0, end)).toLowerCase();
+  return userAgent.trimStart().replace(tokenEnd, "").toLowerCase();
 }
 
 /**
@@ -42,73 +54,90 @@ export function agentToken(userAgent: string): string {
 export function readAgents(octets: string): ReadonlyMap<string, Agent> {
   const agents = new Map<string, Agent>();
   let rules: RobotsRecord[] | undefined;
-  let pacing: Pacing = {};
+  let pace: RobotsRecord[] = [];
   let isRunOpen = false;
-  let isPaced = false;
 
-  for (const record of readRecords(octets)) {
-    if (record.field === "user-agent") {
+  // CR, LF and CRLF all end a line.
+  octets.split(/\r\n?|\n/).forEach((whole, index) => {
+    const record = readLine(whole, index + 1);
+    if (record === undefined) return;
+    const { field, value } = record;
+    if (field === "user-agent") {
       if (!isRunOpen || rules === undefined) rules = [];
-      if (!isRunOpen || isPaced) pacing = {};
+      if (!isRunOpen || pace.length > 0) pace = [];
       isRunOpen = true;
-      isPaced = false;
-      addAgent(agents, record.value, rules, pacing);
-    } else if (record.field === "allow" || record.field === "disallow") {
+      const token = agentToken(/[\x80-\xFF]/.test(value) ? textOf(value) : value);
+      // An empty name names nobody, but its rules must not fall to the agents before.
+      const agent = (token === "" ? undefined : agents.get(token)) ?? { groups: new Set(), paces: new Set() };
+      agent.groups.add(rules);
+      agent.paces.add(pace);
+      if (token !== "") agents.set(token, agent);
+    } else if (field === "allow" || field === "disallow") {
       // An empty value says nothing about any path, but it does end the user-agent lines.
-      if (record.value !== "") rules?.push(record);
+      if (value !== "") rules?.push(record);
       isRunOpen = false;
     } else if (rules !== undefined) {
-      readPacing(record, pacing);
-      isPaced = true;
+      pace.push(record);
     }
-  }
+  });
   return agents;
 }
 
-function addAgent(agents: Map<string, Agent>, value: string, rules: RobotsRecord[], pacing: Pacing): void {
-  const token = agentToken(/[\x80-\xFF]/.test(value) ? textOf(value) : value);
-  // Names nobody, but its rules must not fall to the agents before.
-  if (token === "") return;
-  const agent = agents.get(token);
-  if (agent === undefined) {
-    agents.set(token, { groups: [rules], pacings: [pacing] });
-    return;
-  }
-  if (agent.groups.at(-1) !== rules) agent.groups.push(rules);
-  if (agent.pacings.at(-1) !== pacing) agent.pacings.push(pacing);
+/** What the groups of one agent say about its pace, and in which lines: of several the longest gap each way, and the first time of the day. */
+export interface StatedPace {
+  readonly pace: RobotsPace;
+  readonly lines: Partial<Record<PaceField, RobotsRecord>>;
 }
 
-/** Of several lines about the same, the one that asks for the longest gap stays; of several times of the day the first. */
-function readPacing(record: RobotsRecord, pacing: Pacing): void {
-  if (record.field === "crawl-delay") {
-    const value = readCrawlDelay(record.value);
-    if (value !== null) keep(pacing, { crawlDelaySec: { value, record } });
-  } else if (record.field === "request-rate") {
-    const value = readRequestRate(record.value);
-    if (value !== null) keep(pacing, { requestRate: { value, record } });
-  } else {
-    const value = readDailyHours(record.value);
-    if (value !== null) keep(pacing, { visitTime: { value, record } });
+/** Puts together what lines say about the pace. Values that cannot be read are skipped. */
+export function paceOf(records: Iterable<RobotsRecord>): StatedPace {
+  const lines: Partial<Record<PaceField, RobotsRecord>> = {};
+  const pace: { -readonly [Name in PaceField]: RobotsPace[Name] } = {
+    crawlDelaySec: null,
+    requestRate: null,
+    visitTime: null,
+  };
+  for (const record of records) {
+    const { field, value } = record;
+    if (field === "crawlDelaySec") {
+      const seconds = readCrawlDelay(value);
+      if (seconds === null || seconds <= (pace.crawlDelaySec ?? -1)) continue;
+      pace.crawlDelaySec = seconds;
+    } else if (field === "requestRate") {
+      const rate = readRequestRate(value);
+      const { requestRate: before } = pace;
+      if (rate === null || (before !== null && rate.seconds / rate.requests <= before.seconds / before.requests))
+        continue;
+      pace.requestRate = rate;
+    } else if (field === "visitTime") {
+      const hours = readDailyHours(value);
+      if (hours === null || pace.visitTime !== null) continue;
+      pace.visitTime = hours;
+    } else continue;
+    lines[field] = record;
   }
+  return { pace, lines };
 }
 
-/** Puts together what the groups of one agent say: the longest gap each way, and the first time of the day. */
-export function mergePacings(pacings: readonly Pacing[]): Pacing {
-  const merged: Pacing = {};
-  for (const pacing of pacings) keep(merged, pacing);
-  return merged;
+/** Between name and value stands a colon; where it was forgotten a blank will do. `#` starts a comment. Undefined for a line that is not obeyed. */
+function readLine(whole: string, line: number): RobotsRecord | undefined {
+  const text = trimBlanks(whole.replace(/#.*/s, ""));
+  const colon = text.indexOf(":");
+  // `disallow /a` and `crawl delay 5`: a name of one word or two, then the value.
+  const [words = "", first = "", second] = /^([A-Za-z_-]{1,32})[ \t]+(?:([A-Za-z]{1,32})[ \t]+)?/.exec(text) ?? [];
+  const names: readonly (readonly [string, number])[] = [
+    [colon === -1 ? "" : text.slice(0, colon), colon + 1],
+    [first, first.length],
+    [second === undefined ? "" : first + second, words.length],
+  ];
+  for (const [name, end] of names) {
+    const field = fieldsByName.get(name.replace(/[-_\s]/g, "").toLowerCase());
+    if (field !== undefined) return { field, value: trimBlanks(text.slice(end)), line, text };
+  }
+  return undefined;
 }
 
-function keep(pacing: Pacing, { crawlDelaySec, requestRate, visitTime }: Pacing): void {
-  if (crawlDelaySec !== undefined && crawlDelaySec.value > (pacing.crawlDelaySec?.value ?? -1)) {
-    pacing.crawlDelaySec = crawlDelaySec;
-  }
-  if (requestRate !== undefined && gapSec(requestRate.value) > gapSec(pacing.requestRate?.value)) {
-    pacing.requestRate = requestRate;
-  }
-  if (visitTime !== undefined) pacing.visitTime ??= visitTime;
-}
-
-function gapSec(rate: RequestRate | undefined): number {
-  return rate === undefined ? 0 : rate.seconds / rate.requests;
+/** Without blanks, tabs, vertical tabs and form feeds around it; other blanks may be octets of UTF-8. */
+function trimBlanks(text: string): string {
+  return /[^ \t\v\f](?:.*[^ \t\v\f])?/s.exec(text)?.[0] ?? "";
 }

@@ -1,4 +1,4 @@
-export type { DailyHours, RequestRate } from "./pacingValues.js";
+export type { DailyHours, RequestRate } from "./pace.js";
 export type { Robots, RobotsLine } from "./parseRobots.js";
 export { parseRobots } from "./parseRobots.js";
 export type { RobotsAction, RobotsFetchOutcome } from "./robotsAction.js";

@@ -1,11 +1,9 @@
+import { parseUrl } from "../../policy/host.js";
 import { showValue } from "../../policy/showValue.js";
-import { type Agent, agentToken, mergePacings, type Pacing, readAgents } from "./agents.js";
-import { readOctets, textOf } from "./octets.js";
-import type { DailyHours, RequestRate } from "./pacingValues.js";
-import { pathOfUrl } from "./pathOfUrl.js";
-import { compilePattern } from "./pattern.js";
-import type { RobotsRecord } from "./records.js";
-import { createRuleTable, findRule, type Rule, type RuleTable } from "./ruleTable.js";
+import { type Agent, agentToken, paceOf, type RobotsRecord, readAgents, type StatedPace } from "./agents.js";
+import { octetsOf, readOctets, textOf } from "./octets.js";
+import type { DailyHours, RequestRate } from "./pace.js";
+import { compilePattern, createRuleTable, findRule, normalisePath, type Rule, type RuleTable } from "./rules.js";
 
 /** A line of a robots.txt, to be shown to people. */
 export interface RobotsLine {
@@ -43,7 +41,7 @@ export interface Robots {
 /** What is kept about an agent that was asked about. */
 interface Compiled {
   readonly table: RuleTable;
-  readonly pacing: Pacing;
+  readonly stated: StatedPace;
 }
 
 /** How many agents' rules are kept ready. A program goes by one name, or few; those that come beyond are sorted anew. */
@@ -51,7 +49,7 @@ const maxCompiled = 16;
 
 const maxShownLength = 200;
 
-const nothing: Agent = { groups: [], pacings: [] };
+const nothing: Agent = { groups: new Set(), paces: new Set() };
 
 /**
  * Reads a robots.txt by RFC 9309, with Crawl-delay, Request-rate and Visit-time. Takes any text and any bytes, and never fails on them.
@@ -77,23 +75,19 @@ export function parseRobots(text: string | Uint8Array): Robots {
 
   return {
     isAllowed: (userAgent, url) => decide(userAgent, url)?.isAllow ?? true,
-    crawlDelaySec: (userAgent) => rulesFor(userAgent).pacing.crawlDelaySec?.value ?? null,
-    requestRate: (userAgent) => rulesFor(userAgent).pacing.requestRate?.value ?? null,
-    visitTime: (userAgent) => rulesFor(userAgent).pacing.visitTime?.value ?? null,
+    crawlDelaySec: (userAgent) => rulesFor(userAgent).stated.pace.crawlDelaySec,
+    requestRate: (userAgent) => rulesFor(userAgent).stated.pace.requestRate,
+    visitTime: (userAgent) => rulesFor(userAgent).stated.pace.visitTime,
     matchedRule: (userAgent, url) => shown(decide(userAgent, url)),
-    pacingRule: (userAgent, field) => shown(rulesFor(userAgent).pacing[field]?.record),
+    pacingRule: (userAgent, field) => shown(rulesFor(userAgent).stated.lines[field]),
   };
 }
 
 function remember(compiled: Map<Agent, Compiled>, agent: Agent): Compiled {
-  for (const oldest of compiled.keys()) {
-    if (compiled.size < maxCompiled) break;
-    compiled.delete(oldest);
-  }
-  const entry = {
-    table: createRuleTable(agent.groups.flatMap((records) => records.map(ruleOf))),
-    pacing: mergePacings(agent.pacings),
-  };
+  const [oldest] = compiled.size < maxCompiled ? [] : compiled.keys();
+  if (oldest !== undefined) compiled.delete(oldest);
+  const rules = [...agent.groups].flat().map(ruleOf);
+  const entry = { table: createRuleTable(rules), stated: paceOf([...agent.paces].flat()) };
   compiled.set(agent, entry);
   return entry;
 }
@@ -106,4 +100,39 @@ function shown(from: { readonly line: number; readonly text: string } | undefine
   if (from === undefined) return null;
   // An octet is at most one character, so that no more of them are needed.
   return { line: from.line, text: textOf(from.text.slice(0, maxShownLength * 4)).slice(0, maxShownLength) };
+}
+
+const scheme = /^[a-z][a-z\d+.-]*:\/\//i;
+
+/**
+ * Gives path and query of a URL in the form in which they are compared with rules; the fragment is dropped, and an empty path is `/`.
+ *
+ * The URL is read as `fetch` reads it, so that `/a/../b` is about what is really sent, `/b`. A text that begins with `/` is a path,
+ * and one without a scheme begins with a host. Text that no URL parser takes is compared as it is written.
+ * Throws `TypeError` for anything but a text and a `URL`.
+ */
+export function pathOfUrl(url: string | URL): string {
+  const href = hrefOf(url);
+  const start = scheme.exec(href)?.[0].length ?? 0;
+  const hash = href.indexOf("#", start);
+  const rest = href.slice(start, hash === -1 ? href.length : hash);
+  const pathStart = rest.search(/[/?]/);
+  const path = pathStart === -1 ? "" : rest.slice(pathStart);
+  const rooted = path.startsWith("/") ? path : `/${path}`;
+  return normalisePath(/[^\0-\x7F]/.test(rooted) ? octetsOf(rooted) : rooted);
+}
+
+function hrefOf(url: string | URL): string {
+  const given: unknown = typeof url === "string" ? url : url?.href;
+  if (typeof given !== "string") throw new TypeError(`url must be a text or a URL; got ${showValue(url)}.`);
+  const text = given.trim();
+  if (text.startsWith("/")) return absoluteHref(`http://host${text}`);
+  const direct = parseUrl(text);
+  // Without a host it may still be one with a port, whose name passes for a scheme: localhost:8080/a
+  if (direct !== undefined && direct.host !== "") return direct.href;
+  return absoluteHref(scheme.test(text) ? text : `http://${text}`);
+}
+
+function absoluteHref(text: string): string {
+  return parseUrl(text)?.href ?? text;
 }

@@ -3,8 +3,9 @@ import type { AddressInfo } from "node:net";
 import axios from "axios";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { collectFields } from "../../../src/http/headers/collectFields.js";
+import { collectFields as collectNamed, type LimitFields } from "../../../src/http/headers/collectFields.js";
 import { type AnyHeaders, parseRateLimit } from "../../../src/http/headers/index.js";
+import { vendorNames } from "../../../src/http/headers/vendors.js";
 
 const said = { limit: 100, remaining: 7, resetMs: 33_000, policyWindowMs: 60_000, retryAfterMs: 9_000 };
 
@@ -52,6 +53,15 @@ describe("the headers of real clients", () => {
   });
 });
 
+function collectFields(headers: unknown): LimitFields | undefined {
+  return collectNamed(headers, vendorNames);
+}
+
+/** The text of a field; undefined when it is absent. */
+function textOf(found: LimitFields | undefined, name: string): string | undefined {
+  return found?.fields.find((field) => field.name.name === name)?.text;
+}
+
 describe("collectFields", () => {
   it("is undefined when no field is about limits", () => {
     const others = { Date: "Sun, 01 Mar 2026 00:00:00 GMT", Age: "5", Server: "nginx", "Retry-After": " " };
@@ -80,8 +90,9 @@ describe("collectFields", () => {
     ];
     for (const headers of [pairs, pairs.flat(), Object.fromEntries(pairs)]) {
       const fields = collectFields(headers);
-      expect(fields).toMatchObject({ rateLimit: '"a";r=1, "b";r=2', age: "1, 2" });
-      expect(fields?.buckets.map(({ byRole }) => byRole.limit?.text)).toEqual(["5, 6"]);
+      expect(fields?.age).toBe("1, 2");
+      expect(textOf(fields, "ratelimit")).toBe('"a";r=1, "b";r=2');
+      expect(textOf(fields, "x-ratelimit-limit")).toBe("5, 6");
     }
   });
 
@@ -92,7 +103,7 @@ describe("collectFields", () => {
       },
       "retry-after": "5",
     };
-    expect(collectFields(headers)?.waits).toContain("5");
+    expect(textOf(collectFields(headers), "retry-after")).toBe("5");
   });
 
   it("looks at 1,024 fields and no more", () => {
@@ -117,7 +128,10 @@ describe("collectFields", () => {
   });
 
   it("keeps 64 buckets and no more", () => {
-    const headers = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x-ratelimit-limit-${i}`, "1"]));
-    expect(collectFields(headers)?.buckets).toHaveLength(64);
+    const names = Array.from({ length: 100 }, (_, i) => [
+      `x-ratelimit-limit-${i}`,
+      `x-ratelimit-remaining-${i}`,
+    ]).flat();
+    expect(parseRateLimit(Object.fromEntries(names.map((name) => [name, "1"])), 0).buckets).toHaveLength(64);
   });
 });

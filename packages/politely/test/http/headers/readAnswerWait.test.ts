@@ -114,8 +114,8 @@ describe("readAnswer, how long to wait", () => {
 describe("readAnswer, wait field by field", () => {
   it.each<[string, Readonly<Record<string, string | number | string[]>>, number]>([
     ["milliseconds", { "retry-after-ms": "1500" }, 1_500_000],
-    ["parts of a millisecond, rounded up", { "Retry-After-Ms": "0.0001" }, 1],
-    ["an exact decimal", { "retry-after-ms": "0.3" }, 300],
+    ["parts of a millisecond, rounded up", { "Retry-After-Ms": "0.0001" }, 1_000],
+    ["a decimal, rounded up", { "retry-after-ms": "2.3" }, 3_000],
     ["milliseconds as a number", { "retry-after-ms": 20 }, 20_000],
     ["milliseconds, never Unix time", { "retry-after-ms": "1000000000" }, 1_000_000_000_000],
     ["X-Retry-After", { "X-Retry-After": "3" }, 3_000_000],

