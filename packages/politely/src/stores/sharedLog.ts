@@ -67,7 +67,6 @@ interface Cell {
 export class SharedLog {
   private readonly heads: BigUint64Array;
   private readonly ring: Uint8Array;
-  private readonly numbers: DataView;
   /** The state as this thread has set it last. */
   private state = 0n;
   /** Up to where this thread has read. Before the tail: it has to read everything. */
@@ -86,9 +85,8 @@ export class SharedLog {
   ) {
     claim(new Int32Array(buffer));
     const ringBytes = Math.floor((buffer.byteLength - HEAD_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
-    this.heads = new BigUint64Array(buffer, 0, HEAD_BYTES / BigUint64Array.BYTES_PER_ELEMENT);
+    this.heads = new BigUint64Array(buffer, 0, HEAD_BYTES / 8);
     this.ring = new Uint8Array(buffer, HEAD_BYTES, ringBytes);
-    this.numbers = new DataView(buffer, HEAD_BYTES, ringBytes);
   }
 
   /** How things stand. The same number later means that nothing was appended since, and that the same turn is still on. */
@@ -171,8 +169,9 @@ export class SharedLog {
 
   /** Reads the cell at a position. Its value is valid until the next use of the scratch bytes. */
   private scan(at: number, end: number) {
-    const { ring, numbers } = this;
+    const { ring } = this;
     const start = at % ring.length;
+    const numbers = new DataView(ring.buffer, HEAD_BYTES);
     const valueAt = CELL_HEAD_BYTES + numbers.getUint32(start, true);
     const until = valueAt + numbers.getUint32(start + 4, true);
     const bytes = aligned(until);

@@ -55,17 +55,11 @@ export function threadMemory(bytes: number = USUAL_BYTES): SharedArrayBuffer {
  */
 export function threadStore(memory: SharedArrayBuffer, options: ThreadOptions = {}): Store {
   checkOptionNames(options, ["busyMs"], "threadStore");
-  const { busyMs = USUAL_BUSY_MS } = options;
-  if (!(busyMs >= 0 && busyMs <= LONGEST_BUSY_MS)) {
-    throw new RangeError(`busyMs must be 0 to ${LONGEST_BUSY_MS}; got ${busyMs}`);
-  }
-  return cellStore(threadCells(memory, { busyMs }));
+  return cellStore(threadCells(memory, options));
 }
 
 /** How long others are waited for. */
-export interface ThreadPatience {
-  /** As `busyMs` of `ThreadOptions`. */
-  readonly busyMs: number;
+export interface ThreadPatience extends ThreadOptions {
   /** A turn in which nothing happens for so long is taken away, since its thread has ended or stands still. Default 100; 20 times as long while it copies. */
   readonly stuckMs?: number;
 }
@@ -75,7 +69,10 @@ export interface ThreadPatience {
  *
  * Changes of one thread are carried out in the order in which they are asked for, at once when no other thread is at it.
  */
-export function threadCells(memory: SharedArrayBuffer, { busyMs, stuckMs = USUAL_STUCK_MS }: ThreadPatience): Cells {
+export function threadCells(memory: SharedArrayBuffer, patience: ThreadPatience): Cells {
+  const { busyMs = USUAL_BUSY_MS, stuckMs = USUAL_STUCK_MS } = patience;
+  if (!(busyMs >= 0 && busyMs <= LONGEST_BUSY_MS))
+    throw new RangeError(`busyMs must be 0 to ${LONGEST_BUSY_MS}; got ${busyMs}`);
   checkBuffer(memory);
   const clock = machineTime();
   const log = new SharedLog(memory, () => clock.nowUs());
@@ -133,11 +130,8 @@ function busyError(busyMs: number): StoreError {
 
 /** Lets other work in: for a turn of the event loop, or for 1 ms after many misses. */
 function pause(misses: number): Promise<void> {
-  const timers = globalThis as unknown as { setImmediate(fn: () => void): unknown };
-  return new Promise((resolve) => {
-    if (misses > QUICK_MISSES) setTimeout(resolve, 1);
-    else timers.setImmediate(resolve);
-  });
+  const { setImmediate } = globalThis as unknown as { setImmediate(this: void, fn: () => void): unknown };
+  return new Promise((resolve) => void (misses > QUICK_MISSES ? setTimeout(resolve, 1) : setImmediate(resolve)));
 }
 
 function checkSize(bytes: number): void {
