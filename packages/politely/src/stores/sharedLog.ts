@@ -312,10 +312,6 @@ function claim(words: Int32Array): void {
   );
 }
 
-function lasting(words: string): StoreError {
-  return new StoreError(words, { isLasting: true });
-}
-
 function damaged(at: number): StoreError {
   const words = `The shared memory is damaged at block ${at / BLOCK_BYTES}: something else writes to it.`;
   return lasting(`${words} Give threadStore a memory of its own, made with threadMemory().`);
@@ -326,4 +322,8 @@ function tooSmall(words: string, ringBytes: number): StoreError {
   const bytes = 2 ** Math.ceil(Math.log2(HEAD_BYTES + ringBytes));
   if (bytes <= MOST_BYTES) return lasting(`${words} Make it larger: threadMemory(${bytes}).`);
   return lasting(`${words} That is more than threads can share: use Redis or SQLite, or fewer keys.`);
+}
+
+function lasting(words: string): StoreError {
+  return new StoreError(words, { isLasting: true });
 }

@@ -23,7 +23,7 @@ const LONGEST_BUSY_MS = 3_600_000;
 const USUAL_STUCK_MS = 100;
 /** A turn is taken away so much later while its thread copies. */
 const COPYING_PATIENCE = 20;
-/** How often a turn is asked for before other work is let in: about 20 µs, as long as most turns take. */
+/** How often a turn is asked for before other work is let in: about 2 µs. More would take the processor from those who have a turn. */
 const SPINS = 200;
 /** So often only one turn of the event loop is waited; then 1 ms each time. */
 const QUICK_MISSES = 50;
