@@ -1,15 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { StoreError } from "../../src/errors.js";
-import { openMemory } from "../../src/stores/threads/memory.js";
-import { Ring } from "../../src/stores/threads/ring.js";
-import { threadCells } from "../../src/stores/threads/threadCells.js";
-import { Turn } from "../../src/stores/threads/turn.js";
-import { threadMemory, threadStore } from "../../src/stores/threads.js";
+import { SharedLog, TURN_MASK } from "../../src/stores/sharedLog.js";
+import { threadCells, threadMemory, threadStore } from "../../src/stores/threads.js";
 import { storeSuite } from "../../src/testing/storeSuite.js";
 import { cellsSuite, spoilIn } from "./cellsSuite.js";
-import { accounts, total } from "./threads/accounts.js";
+import { accounts, moveOne, total } from "./threads/accounts.js";
 import { look, memoryWithAccounts, put } from "./threads/cells.js";
+import { apply, isCopying } from "./threads/play.js";
+import { endedAt } from "./threads/stepping.js";
 
 const patience = { busyMs: 30_000 };
 const hourUs = 3_600_000_000;
@@ -34,24 +33,38 @@ describe("shared memory as a store", () => {
 });
 
 describe("a thread", () => {
-  it("goes on after 0.1 s when another one was ended during its turn, with a record half written", async () => {
+  it("goes on after 0.1 s when another one was ended during its turn", async () => {
     const { memory, cells } = await memoryWithAccounts();
-    const views = openMemory(memory);
-    const ring = new Ring(views);
-    expect(new Turn(views).take()).not.toBe(0);
-    expect(ring.reserve(ring.head(), 5)).toBe(true);
+    const ended = new SharedLog(memory, () => 1);
+    expect(ended.take(ended.look())).toBe(true);
+    const sinceMs = performance.now();
     expect(total(await look(cells, accounts))).toBe(500);
+    expect(performance.now() - sinceMs).toBeGreaterThan(95);
     // The turn was taken away, and given back: nobody has it.
-    expect(new Turn(views).current()).toBe(0);
+    expect(ended.look() & TURN_MASK).toBe(0n);
+  });
+
+  it("gives another one 20 times as long that copies, since it could go on with that", async () => {
+    const { memory } = await memoryWithAccounts();
+    const ended = new SharedLog(memory, () => 1);
+    const before = ended.look();
+    for (let step = 1; !isCopying(ended); step++) {
+      endedAt(step, () => apply(ended, accounts.slice(0, 2), (values) => moveOne(values, 3)));
+    }
+    const sinceMs = performance.now();
+    expect(total(await look(threadCells(memory, { busyMs: 30_000, stuckMs: 10 }), accounts))).toBe(500);
+    expect(performance.now() - sinceMs).toBeGreaterThan(195);
+    expect(ended.look() & TURN_MASK).toBe(0n);
+    expect(ended.look() - before).toBe(0n);
   });
 
   it("fails with what to do when others are at it all the time", async () => {
     const { memory } = await memoryWithAccounts();
-    const turn = new Turn(openMemory(memory));
+    const log = new SharedLog(memory, () => 1);
     let isOver = false;
     const others = (async () => {
       while (!isOver) {
-        turn.take(turn.current());
+        log.take(log.look());
         await nextTurn();
       }
     })();
@@ -76,6 +89,15 @@ describe("a thread", () => {
     await Promise.all(changes);
     expect(order).toEqual(Array.from({ length: 300 }, (_, number) => number));
     expect(await look(cells, ["key"])).toEqual(["299"]);
+  });
+});
+
+describe("keys", () => {
+  it("that differ in half a character are two, for every thread", async () => {
+    const memory = threadMemory();
+    const keys = ["\ud800", "\ud801", "\ufffd"];
+    for (const [index, key] of keys.entries()) await put(threadCells(memory, patience), key, `${index}`, hourUs);
+    expect(await look(threadCells(memory, patience), keys)).toEqual(["0", "1", "2"]);
   });
 });
 
@@ -109,7 +131,7 @@ describe("a memory", () => {
   it("refuses a change that is too large for it, and says how large it would have to be", async () => {
     const cells = threadCells(threadMemory(65_536), patience);
     await expect(put(cells, "large", "x".repeat(10_000), hourUs)).rejects.toThrow(
-      "A change of 10040 bytes is too large for this shared memory. Make it larger: threadMemory(131072).",
+      "A change of 10032 bytes is too large for this shared memory. Make it larger: threadMemory(131072).",
     );
     const larger = threadCells(threadMemory(131_072), patience);
     await put(larger, "large", "x".repeat(10_000), hourUs);
@@ -133,15 +155,14 @@ describe("a memory", () => {
     const memory = threadMemory();
     threadStore(memory);
     new Int32Array(memory)[0] += 1;
-    expect(() => threadStore(memory)).toThrow("laid out in version 2, and this is version 1");
+    expect(() => threadStore(memory)).toThrow("laid out in version 3, and this is version 2");
   });
 
   it("that something else writes to is noticed, and nothing is granted", async () => {
     const memory = threadMemory(65_536);
     const cells = threadCells(memory, patience);
     await put(cells, "key", "value", hourUs);
-    const { bytes } = openMemory(memory);
-    bytes.fill(0xff);
+    new Uint8Array(memory).fill(0xff, 64);
     await expect(look(threadCells(memory, patience), ["key"])).rejects.toThrow(
       "The shared memory is damaged at block 0",
     );

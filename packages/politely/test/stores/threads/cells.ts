@@ -1,5 +1,5 @@
 import type { Cells } from "../../../src/stores/cells.js";
-import { threadCells } from "../../../src/stores/threads/threadCells.js";
+import { threadCells } from "../../../src/stores/threads.js";
 import { accounts, openAccounts } from "./accounts.js";
 
 /** A memory of 128 KiB with the accounts in it, and cells of this thread. */

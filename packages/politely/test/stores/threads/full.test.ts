@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { politely } from "../../../src/politely.js";
 import type { SharedLimiter } from "../../../src/sharedTypes.js";
-import { LEAST_BYTES } from "../../../src/stores/threads/memory.js";
 import { threadMemory, threadStore } from "../../../src/stores/threads.js";
 
 const policy = { default: { window: "3/h" }, hosts: { "x.org": { rate: "1000/s", burst: 1000 } } } as const;
@@ -13,7 +12,7 @@ afterEach(async () => {
 
 /** Two threads, as far as the memory is concerned, and what they warn of. */
 function threads(): { readonly one: SharedLimiter; readonly other: SharedLimiter; readonly events: string[] } {
-  const memory = threadMemory(LEAST_BYTES);
+  const memory = threadMemory(65_536);
   const events: string[] = [];
   const [one, other] = [1, 2].map(() => politely(policy, { store: threadStore(memory) }));
   for (const limiter of [one, other]) {

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { ThreadPatience } from "../../../src/stores/threads/threadCells.js";
+import type { ThreadPatience } from "../../../src/stores/threads.js";
 
 /** A worker that was started, and what it says. */
 export interface Started {

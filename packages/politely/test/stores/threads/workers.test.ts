@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Cells } from "../../../src/stores/cells.js";
-import { threadCells } from "../../../src/stores/threads/threadCells.js";
+import { threadCells } from "../../../src/stores/threads.js";
 import { accounts, total } from "./accounts.js";
 import { look, memoryWithAccounts } from "./cells.js";
 import { type CompiledEntry, compileEntry } from "./compileEntry.js";
@@ -18,7 +18,7 @@ const endTimes = 100 * Number(process.env.FC_TIMES ?? 1);
 describe("workers that share a memory", () => {
   let compiled: CompiledEntry;
   beforeAll(() => {
-    compiled = compileEntry("stores/threads/threadCells.ts");
+    compiled = compileEntry("stores/threads.ts");
   });
   afterAll(() => compiled.remove());
 
