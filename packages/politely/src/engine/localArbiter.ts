@@ -59,17 +59,17 @@ export class LocalArbiter implements Arbiter {
 
   /**
    * The short way, for one unit of a known host with gap and bucket at most: the arithmetic of `core/limits/gap.ts` and `rate.ts` on its row, without the questions
-   * whose answers are known. `stop` when it has to wait; null where the composed way decides. `isTurn`: it waited, and is the first in line.
+   * whose answers are known. `stop` when it has to wait; null where the composed way decides. `askedUs`: when it asked that waited, is the first in line, and is judged at `atUs`.
    */
-  takePlain(key: string, slot: number, isTurn: boolean, askedUs?: number): HeldPermit | Readonly<Stop> | null {
+  takePlain(key: string, slot: number, askedUs?: number, atUs?: number): HeldPermit | Readonly<Stop> | null {
     const { books, keys, slab } = this.engine;
     const { words, halves } = slab.chunkOf(slot);
     const word = slab.wordOf(slot);
     const half = 2 * word;
-    const number = isTurn ? halves[half + PROFILE] & ~HAS_GATE : halves[half + PROFILE];
+    const number = askedUs === undefined ? halves[half + PROFILE] : halves[half + PROFILE] & ~HAS_GATE;
     const profile = number > PROFILE_MASK ? undefined : keys.profiles[number];
     if (profile === undefined || !profile.isSimple || profile.era !== keys.era) return null;
-    const nowUs = this.engine.nowUs();
+    const nowUs = atUs ?? this.engine.nowUs();
     const { gapUs, maxHoldUs, rateCount, ratePerUs } = profile.rule;
     const previousUs = words[word + LAST_US];
     // Starts in flight that have come to nothing are counted as lost first.
@@ -79,7 +79,7 @@ export class LocalArbiter implements Arbiter {
     if (previousUs + gapUs > nowUs || excess > 0) {
       const rateUs = excess > 0 ? nowUs + Math.ceil(excess / rateCount) : nowUs;
       this.stop.atUs = Math.max(previousUs + gapUs, rateUs);
-      this.stop.slackUs = rateUs < this.stop.atUs ? 0 : (profile.owedMost - ratePerUs) / rateCount;
+      this.stop.slackUs = rateUs <= previousUs + gapUs ? 0 : (profile.owedMost - ratePerUs) / rateCount;
       return this.stop;
     }
     if (rateCount !== 0) {
@@ -214,9 +214,10 @@ export class LocalArbiter implements Arbiter {
     const marks = halves[2 * word + PROFILE];
     // A start later than any that was lost has not lost its row.
     if (startedUs <= keys.lostUntilUs || (marks & (HAS_REST | HAS_GATE)) !== 0) return false;
-    const rule = keys.profiles[marks & PROFILE_MASK]?.rule;
-    if (rule === undefined || rule.adaptive !== undefined) return false;
-    if (words[word + LAST_US] + rule.maxHoldUs <= this.engine.nowUs()) return false;
+    const profile = keys.profiles[marks & PROFILE_MASK];
+    // A limit that is new to the key is seeded with what was in flight.
+    if (profile === undefined || profile.era !== keys.era || profile.rule.adaptive !== undefined) return false;
+    if (words[word + LAST_US] + profile.rule.maxHoldUs <= this.engine.nowUs()) return false;
     permit.mark = ~permit.mark;
     halves[2 * word + FLIGHT] -= 1;
     books.flying -= 1;

@@ -395,7 +395,7 @@ export class Queue {
     // Its signal is telling everybody just now, and somebody told before it has made the queue run.
     else if (signal?.aborted === true) this.#cancel(head, signal.reason);
     else {
-      const plain = this.#startPlain(gate, lane, head);
+      const plain = this.#startPlain(gate, lane, head, nowUs);
       if (plain !== undefined) {
         if (plain !== null) this.#granted(lane, head, plain, nowUs);
         return;
@@ -407,10 +407,10 @@ export class Queue {
   }
 
   /** The short way for the head of the only lane at a key: its permit; null: it was stopped there; undefined: the composed way decides. */
-  #startPlain(gate: Gate, lane: Lane, head: Waiter): HeldPermit | null | undefined {
+  #startPlain(gate: Gate, lane: Lane, head: Waiter, nowUs: number): HeldPermit | null | undefined {
     const { isPlain, local } = this.engine;
     if (!isPlain || gate.lanes.size > 1 || lane.gates.length > 1 || head.costs !== ONE) return undefined;
-    const started = local.takePlain(lane.need.key, gate.slot, true, head.askedUs);
+    const started = local.takePlain(lane.need.key, gate.slot, head.askedUs, nowUs);
     if (started === null) return undefined;
     if (started !== local.stop) return started as HeldPermit;
     this.#setReady(gate, local.stop.atUs, local.stop.slackUs);

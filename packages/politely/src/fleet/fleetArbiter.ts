@@ -214,6 +214,7 @@ export class FleetArbiter implements Arbiter {
       return { index: stop.index, limit: stop.limit ?? "queue", atUs: stop.atUs, words: "it is not its turn" };
     }
     const keys = this.asked(need, costs);
+    const { era } = this.engine.keys;
     const asker = this.#newAsker();
     const once = { count: 1, horizonUs: 0, grainUs: 1, doesWait: false, isTold: false };
     const sent = this.link.send(this.names(need), { kind: "take", asker, keys, ...once });
@@ -228,7 +229,8 @@ export class FleetArbiter implements Arbiter {
     const [ready] = this.#readyOf(need, asker, keys, heard);
     if (ready === undefined) return { ...(heard.reply.stop as TakeStop) };
     const atUs = this.engine.nowUs();
-    if (ready.lateUs < atUs) {
+    // After a change of policy the request may have other keys.
+    if (ready.lateUs < atUs || era !== this.engine.keys.era) {
       this.#giveBack([ready]);
       return { index: 0, limit: "queue", atUs: ready.start.startedUs, words: "the store's answer came too late" };
     }

@@ -152,6 +152,16 @@ describe("a window that comes to be counted in groups, or no longer is", () => {
     expect(limiter.stats().window).toMatchObject({ calls: 0, remaining: 5_000 });
   });
 
+  it("has all room again when starts of one instant come back, one from before the change and one from after it", async () => {
+    const { clock, limiter } = keyRig({ window: "9000/10.24ms" });
+    await clock.advance(0.001);
+    const before = granted(limiter.tryAcquire({ cost: 9 }));
+    limiter.configure({ window: "4096/10.24ms" });
+    const after = granted(limiter.tryAcquire({ cost: 5 }));
+    for (const permit of [before, after]) permit.release("unused");
+    expect(limiter.stats().window).toMatchObject({ calls: 0, remaining: 4_096 });
+  });
+
   it("is never over its count at a start, through any starts, returns and changes, and is empty in the end", () => {
     const periodMs = 10.24;
     const anyStep = fc.record({

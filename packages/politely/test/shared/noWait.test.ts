@@ -123,3 +123,15 @@ it("says that an answer is waited for, however long the process takes to say so"
     reason: "x.org: concurrency 1, all in flight, until an answer comes",
   });
 });
+
+it("gives back what the store granted before another policy came into force", async () => {
+  const fleet = new Fleet({ roundTripMs: 20 });
+  const limits: Limits = { rate: "1/s", burst: 5 };
+  const limiter = fleet.add({ default: limits });
+  const asked = limiter.tryAcquire("x.org", { cost: { host: 2 } });
+  await limiter.configure({ default: limits, global: limits });
+  expect(await fleet.now(asked)).toBeUndefined();
+  await fleet.clock.advance(100);
+  const stats = await fleet.now(limiter.stats("x.org"));
+  expect(stats).toMatchObject({ tokens: 5, inFlight: 0, refused: 1 });
+});

@@ -86,12 +86,16 @@ export function windowTake(key: Key, rule: Rule, atUs: number, units: number, no
 export function windowGiveBack({ rest }: Key, startedUs: number, units: number): void {
   for (const log of rest?.logs ?? NO_LOGS) {
     const index = firstAfter(log.atUs, startedUs - 1);
-    if (!(log.atUs[index] - startedUs < log.blurUs)) continue;
-    const lying = log.sums[index] - unitsBefore(log, index);
-    addUnits(log, index, -Math.min(units, lying));
-    if (units < lying) continue;
-    log.atUs.splice(index, 1);
-    log.sums.splice(index, 1);
+    // Where starts lie after their instants, another one's units may lie in front: then those behind them are its own.
+    for (let left = units; left !== 0 && log.atUs[index] - startedUs < log.blurUs; ) {
+      const lying = log.sums[index] - unitsBefore(log, index);
+      const returned = Math.min(left, lying);
+      addUnits(log, index, -returned);
+      if (returned < lying) break;
+      left -= returned;
+      log.atUs.splice(index, 1);
+      log.sums.splice(index, 1);
+    }
   }
 }
 

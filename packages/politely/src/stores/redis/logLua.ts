@@ -114,13 +114,14 @@ end
 -- Takes units of one start out of the logs again.
 function F.unlog(state, started, units)
   for _, log in ipairs(state.logs or {}) do
-    local index = F.find(log, 0, started - 1, max(0, log.size - 16))
-    if index < log.size and F.instant(log, index) - started < log.blur then
+    local index, left = F.find(log, 0, started - 1, max(0, log.size - 16)), units
+    while left ~= 0 and index < log.size and F.instant(log, index) - started < log.blur do
       local lying = F.entry(log, index, 8) - F.sumBefore(log, index)
-      local tail, less, isGone = F.tail(log, index), min(units, lying), units >= lying
+      local tail, less, isGone = F.tail(log, index), min(left, lying), left >= lying
       F.put(log, index, F.summed(tail, isGone and 17 or 1, -less))
       log.total = log.total - less
       log.last, log.tidy = log.size > 0 and F.instant(log, log.size - 1) or -huge, -huge
+      left = isGone and left - less or 0
     end
   end
 end
