@@ -424,7 +424,8 @@ export class LocalLimiter implements Limiter {
   }
 }
 
-function estimate<Found extends object>(found: Found, isEstimate: boolean): Found & { isEstimate?: true } {
+/** Says of what was found that it is an estimate, if it is. */
+export function estimate<Found extends object>(found: Found, isEstimate: boolean): Found & { isEstimate?: true } {
   return isEstimate ? { ...found, isEstimate: true } : found;
 }
 

@@ -1,7 +1,7 @@
-import { type Key, ONE, ROW } from "../core/key.js";
+import { type Key, ROW } from "../core/key.js";
 import { inFlight } from "../core/limits/places.js";
 import { owedAt } from "../core/limits/rate.js";
-import { oldestLeavesUs, windowFreeAt, windowUsed } from "../core/limits/window.js";
+import { type WindowView, windowViews } from "../core/limits/window.js";
 import type { Rule } from "../core/rule.js";
 import type { Stats, WindowStats } from "../observe/types.js";
 import { addTo, type Counts } from "./books.js";
@@ -45,7 +45,7 @@ export function hostStats(
     waiting: queue.waitingAt(slot),
     cooldownMs: Math.max(0, (key.rest?.holds?.incident?.untilUs ?? nowUs) - nowUs) / 1000,
     tokens: rule.rateCount === 0 ? undefined : tokensOf(key, rule, nowUs),
-    windows: windowStats(key, rule, nowUs),
+    windows: windowStats(rule, windowViews(key, rule, nowUs), nowUs),
   });
 }
 
@@ -61,17 +61,15 @@ function tokensOf({ words, at }: Key, rule: Rule, nowUs: number): number {
   return Math.max(0, rule.burst - owed / rule.ratePerUs);
 }
 
-function windowStats(key: Key, rule: Rule, nowUs: number): WindowStats[] {
-  return rule.windows.map((window) => {
-    const calls = windowUsed(key, window, nowUs);
-    return {
-      calls,
-      remaining: Math.max(0, window.count - calls),
-      periodMs: window.perUs / 1000,
-      nextFreeMs: Math.max(0, windowFreeAt(key, rule, window, ONE.window, nowUs) - nowUs) / 1000,
-      oldestLeavesMs: Math.max(0, oldestLeavesUs(key, window, nowUs) - nowUs) / 1000,
-    };
-  });
+/** Statistics of the windows of a rule, of what is known of each. */
+export function windowStats({ windows }: Rule, views: readonly WindowView[], nowUs: number): WindowStats[] {
+  return views.map(({ used, freeUs, leavesUs }, index) => ({
+    calls: used,
+    remaining: Math.max(0, windows[index].count - used),
+    periodMs: windows[index].perUs / 1000,
+    nextFreeMs: Math.max(0, freeUs - nowUs) / 1000,
+    oldestLeavesMs: Math.max(0, leavesUs - nowUs) / 1000,
+  }));
 }
 
 /** Up to 10,000 hosts in order of first use, then all others added up: what remains of all hosts together without those listed. */
@@ -141,8 +139,7 @@ const ABLE: Pick<Stats, "toJSON" | "toSnapshot"> & ThisType<Stats> = {
     };
   },
   toJSON() {
-    const { window: _, ...rest }: Partial<Stats> = { ...this };
-    return inSnakeCase({ lastRequestAt: null, tokens: null, ...rest, windows: this.windows.map(inSnakeCase) });
+    return statsJson(this);
   },
 };
 
@@ -183,8 +180,12 @@ export function snapshot(host: string, counts: Counts, { lastUs, ...present }: P
   return Object.assign(Object.create(ABLE) as Stats, numbers);
 }
 
-/** The same with the names that statistics have in JSON. */
-export function inSnakeCase(fields: object): Record<string, unknown> {
+/** Statistics with the names that they have in JSON. */
+export function statsJson({ window: _, ...stats }: Partial<Stats>): Record<string, unknown> {
+  return inSnakeCase({ lastRequestAt: null, tokens: null, ...stats, windows: stats.windows?.map(inSnakeCase) });
+}
+
+function inSnakeCase(fields: object): Record<string, unknown> {
   const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [JSON_NAMES[name] ?? snake(name), value]));
 }

@@ -19,13 +19,13 @@ import { until } from "../engine/outlook.js";
 import type { HeldPermit } from "../engine/permit.js";
 import { DeadlineError, StoreError } from "../errors.js";
 import type { CompiledPolicy } from "../policy/types.js";
-import type { AskedKey, SettleReply, TakeReply, TakeStop, Told } from "../stores/operations.js";
+import type { AskedKey, SettleOperation, SettleReply, TakeReply, TakeStop, Told } from "../stores/operations.js";
 import type { Outcome, ReleaseOptions } from "../types.js";
 import type { Heard, Link } from "./link.js";
 import type { Outage } from "./outage.js";
 import type { Places } from "./places.js";
 import type { Recorded } from "./sharedLimiter.js";
-import { type SharedStart, settleKeys, sharedStarts, storeName } from "./sharedStart.js";
+import { asPlain, type SharedStart, settleKeys, sharedStarts, storeName } from "./sharedStart.js";
 
 // The fleet's side of an arbiter. The queue asks it as it asks the one of a process, and gets an answer at once: a start that the
 // store has granted, or an instant to look again. Questions to the store are sent meanwhile, one at a time for each lane.
@@ -76,25 +76,28 @@ interface Ready {
 }
 
 /** What is known of one lane in the store. */
-interface Line {
-  need: Need;
+class Line {
   /** What its head costs; undefined before anybody has asked. */
-  costs: Costs | undefined;
-  readonly asker: string;
-  readonly ready: Ready[];
-  isAsking: boolean;
+  costs: Costs | undefined = undefined;
+  readonly ready: Ready[] = [];
+  isAsking = false;
   /** Bad answers that the store has not heard of yet: nothing is asked before it has. */
-  blocked: number;
+  blocked = 0;
   /** Nothing is asked before; minus Infinity: at once. */
-  askUs: number;
+  askUs = Number.NEGATIVE_INFINITY;
   /** Why it waits, with this process's instants; undefined: nobody knows yet. */
-  stop: TakeStop | undefined;
+  stop: TakeStop | undefined = undefined;
   /** Who came up to then has been told why it waits. */
-  toldUs: number;
+  toldUs = Number.NEGATIVE_INFINITY;
   /** Its requests differ in cost: what is granted for one is no use to the next. */
-  isMixed: boolean;
+  isMixed = false;
   /** Its turn has come while it was asking. */
-  isWoken: boolean;
+  isWoken = false;
+
+  constructor(
+    public need: Need,
+    readonly asker: string,
+  ) {}
 }
 
 /** Says who may start, by what a store grants. While the store is away, by this process's part of the limits. */
@@ -331,9 +334,7 @@ export class FleetArbiter implements Arbiter {
     const { need } = permit.grant;
     const meant = meantIn(permit, answer);
     const names = this.names(need);
-    const keys = this.#rules(need).map((rule) => ({ rule, cost: ONE, slowUs: 0 }));
-    const told = { agesUs: [], counts: [], answer, meant, random: this.engine.random() };
-    const work = this.link.send(names, { kind: "record", asker: this.#newAsker(), keys, ...told });
+    const work = this.#sendRecord(names, asPlain(this.#rules(need)), { answer, meant });
     this.#block(need.slots[meant], work);
     const unheard = (): void => this.outage.noteHeld(permit, answer.scope ?? "host");
     await this.track(work.then(({ reply }) => this.#heard(names, permit.key, reply), unheard));
@@ -352,11 +353,7 @@ export class FleetArbiter implements Arbiter {
 
   /** The instant of a start on the store's clock; of one that the store did not grant as well as this process knows it. */
   sharedStart(permit: HeldPermit): { readonly startedUs: number; readonly token: number | undefined } {
-    const { startedUs, token } = this.#starts.get(permit) ?? {
-      startedUs: permit.startedUs + this.link.offsetUs,
-      token: undefined,
-    };
-    return { startedUs, token };
+    return this.#starts.get(permit) ?? { startedUs: permit.startedUs + this.link.offsetUs, token: undefined };
   }
 
   /** The store says how long a hold is; while it is away, this process does. */
@@ -372,11 +369,8 @@ export class FleetArbiter implements Arbiter {
     const keys = settleKeys(start, answer.kind === "unused" ? undefined : spent, meant);
     const changes = !keys.every(({ unused }) => isNothing(unused));
     if (!(isOver && start.isFollowed) && !changes && !isHeard) return;
-    const { startedUs, grantedUs, place } = start;
-    const random = isBad ? this.engine.random() : 0;
-    const told = { startedUs, grantedUs, place, isOver, keys, answer, random };
     // What was said of it before comes first.
-    const send = () => this.link.send(start.keys, { kind: "settle", asker: this.#newAsker(), ...told });
+    const send = () => this.#sendSettle(start, { isOver, keys, answer, random: isBad ? this.engine.random() : 0 });
     const before = this.#reports.get(permit);
     const work = before === undefined ? send() : before.then(send, send);
     if (!isOver) this.#reports.set(permit, work);
@@ -386,6 +380,12 @@ export class FleetArbiter implements Arbiter {
       if (isBad) this.outage.noteHeld(permit, answer.scope ?? "host");
     };
     await this.track(work.then(({ reply }) => this.#heard(start.keys, permit.key, reply), unheard));
+  }
+
+  #sendSettle(start: SharedStart, told: Pick<SettleOperation, "isOver" | "keys" | "answer" | "random">) {
+    const { startedUs, grantedUs, place } = start;
+    const about = { asker: this.#newAsker(), startedUs, grantedUs, place };
+    return this.link.send(start.keys, { kind: "settle", ...about, ...told });
   }
 
   /** What was granted at a key before a bad answer goes back, and nothing is asked there until the store has heard of it. */
@@ -585,9 +585,7 @@ export class FleetArbiter implements Arbiter {
     for (const { start } of some) {
       this.#wakeFull(start.slots);
       const keys = settleKeys(start, undefined, -1);
-      const { startedUs, grantedUs, place } = start;
-      const told = { startedUs, grantedUs, place, isOver: true, keys, answer: answerOf("unused"), random: 0 };
-      const sent = this.link.send(start.keys, { kind: "settle", asker: this.#newAsker(), ...told });
+      const sent = this.#sendSettle(start, { isOver: true, keys, answer: answerOf("unused"), random: 0 });
       void this.track(sent.then(({ reply }) => this.#wake(reply.wake), ignore));
     }
   }
@@ -595,9 +593,9 @@ export class FleetArbiter implements Arbiter {
   /** Gives back what is not to be used. */
   #drop(line: Line, isMeant: (ready: Ready) => boolean): void {
     if (!line.ready.some(isMeant)) return;
-    const dropped = line.ready.filter(isMeant);
-    line.ready.splice(0, line.ready.length, ...line.ready.filter((ready) => !isMeant(ready)));
-    this.#giveBack(dropped);
+    const ready = line.ready.splice(0);
+    line.ready.push(...ready.filter((one) => !isMeant(one)));
+    this.#giveBack(ready.filter(isMeant));
   }
 
   #tell(line: Line, nowUs: number, tell: TellAt): Readonly<Stop> | undefined {
@@ -636,10 +634,7 @@ export class FleetArbiter implements Arbiter {
   /** Tells the store what happened, or was decided, without asking. */
   async recordAt(need: Need, told: Recorded): Promise<void> {
     const names = this.names(need);
-    const whole = { agesUs: [], counts: [], meant: 0, ...told };
-    const random = told.answer === undefined ? 0 : this.engine.random();
-    const asker = this.#newAsker();
-    const work = this.link.send(names, { kind: "record", asker, keys: this.asked(need, ONE), random, ...whole });
+    const work = this.#sendRecord(names, this.asked(need, ONE), told);
     const { reply } = await this.track(work);
     this.#heard(names, need.key, reply);
     // A start that was counted makes nobody start sooner.
@@ -651,15 +646,18 @@ export class FleetArbiter implements Arbiter {
     }
   }
 
+  #sendRecord(names: readonly string[], keys: readonly AskedKey[], told: Recorded): Promise<Heard<SettleReply>> {
+    const whole = { agesUs: [], counts: [], meant: 0, ...told };
+    const random = told.answer === undefined ? 0 : this.engine.random();
+    return this.link.send(names, { kind: "record", asker: this.#newAsker(), keys, random, ...whole });
+  }
+
   /** Resets every key that this process knows, hosts, intents, scopes and `global`, for everybody. */
   async resetAll(reset: "pacing" | "all"): Promise<void> {
     const { keys } = this.engine;
-    const about = { agesUs: [], counts: [], meant: 0, random: 0, reset };
     for (const [row, slot] of Array.from(keys.rows)) {
       if (keys.rows.get(row) !== slot || !keys.ruleOf(slot).enabled) continue;
-      const asked = [{ rule: keys.ruleOf(slot), cost: ONE, slowUs: 0 }];
-      const names = [storeName(this.fleet.name, row)];
-      await this.track(this.link.send(names, { kind: "record", asker: this.#newAsker(), keys: asked, ...about }));
+      await this.track(this.#sendRecord(this.names({ rowNames: [row] }), asPlain([keys.ruleOf(slot)]), { reset }));
     }
   }
 
@@ -704,7 +702,7 @@ export class FleetArbiter implements Arbiter {
   }
 
   /** The names of its keys in the store. */
-  names({ rowNames }: KeysOf): string[] {
+  names({ rowNames }: Pick<KeysOf, "rowNames">): string[] {
     return rowNames.map((rowName) => storeName(this.fleet.name, rowName));
   }
 
@@ -712,19 +710,7 @@ export class FleetArbiter implements Arbiter {
     const known = this.#lines.get(need.name);
     if (known !== undefined) return known;
     if (this.#lines.size >= LINES_MOST) this.#forgetOldest();
-    const line: Line = {
-      need,
-      costs: undefined,
-      asker: this.#newAsker(),
-      ready: [],
-      isAsking: false,
-      blocked: 0,
-      askUs: Number.NEGATIVE_INFINITY,
-      stop: undefined,
-      toldUs: Number.NEGATIVE_INFINITY,
-      isWoken: false,
-      isMixed: false,
-    };
+    const line = new Line(need, this.#newAsker());
     this.#lines.set(need.name, line);
     this.#byAsker.set(line.asker, line);
     return line;

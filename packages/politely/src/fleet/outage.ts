@@ -11,7 +11,7 @@ import type { CompiledPolicy, HostRule } from "../policy/types.js";
 import { placeName } from "../stores/operations.js";
 import type { Link, Send } from "./link.js";
 import type { Places } from "./places.js";
-import { type SharedStart, storeName } from "./sharedStart.js";
+import { asPlain, type SharedStart, storeName } from "./sharedStart.js";
 
 const { OWED, SEEN_US } = ROW;
 /** Processes assumed where the store was never met. */
@@ -111,7 +111,7 @@ export class Outage {
 
   /** Remembers a start that the store does not know. */
   note(permit: HeldPermit, nowUs: number): void {
-    const names: string[] = [];
+    const keys: string[] = [];
     const rules: Rule[] = [];
     const slots: number[] = [];
     const { need, taken } = permit.grant;
@@ -119,27 +119,16 @@ export class Outage {
       const rowName = need.rowNames[index];
       const part = this.#engine?.keys.ruleOf(slot);
       if (part === undefined || !part.enabled) continue;
-      names.push(storeName(this.options.name, rowName));
+      keys.push(storeName(this.options.name, rowName));
       slots.push(slot);
       rules.push(this.#miss(rowName, part, nowUs, Math.max(taken[index].cost.window, taken[index].cost.quota)));
     }
     if (!rules.some(isFollowed)) return;
     const startedUs = nowUs + this.link.offsetUs;
     const place = placeName(`${this.options.process}.away`, 0, ++this.#count);
-    const parts = names.map(() => ({ previousUs: Number.NEGATIVE_INFINITY, unitsAfter: 0, period: -1 }));
-    const costs = names.map(() => ONE);
-    const start = {
-      keys: names,
-      rules,
-      slots,
-      costs,
-      startedUs,
-      grantedUs: startedUs,
-      token: 0,
-      place,
-      parts,
-      isFollowed: true,
-    };
+    const parts = keys.map(() => ({ previousUs: Number.NEGATIVE_INFINITY, unitsAfter: 0, period: -1 }));
+    const about = { keys, rules, slots, costs: keys.map(() => ONE), parts };
+    const start = { ...about, startedUs, grantedUs: startedUs, token: 0, place, isFollowed: true };
     this.#starts.set(permit, start);
     this.places.add(start);
   }
@@ -217,14 +206,9 @@ export class Outage {
     const isHeld = incident !== undefined && incident.untilUs > nowUs;
     const answer = isHeld ? answerOf("rate_limited", incident.untilUs - nowUs, incident.because) : undefined;
     const agesUs = atUs.map((us) => nowUs - us);
-    const told = { agesUs, counts, units, owed: [debt], answer, meant: 0, random: 0 };
     const asker = `${this.options.process}.away`;
-    await send([storeName(this.options.name, rowName)], {
-      kind: "record",
-      asker,
-      keys: [{ rule, cost: ONE, slowUs: 0 }],
-      ...told,
-    });
+    const told = { asker, agesUs, counts, units, owed: [debt], answer, meant: 0, random: 0 };
+    await send([storeName(this.options.name, rowName)], { kind: "record", keys: asPlain([rule]), ...told });
   }
 
   /** A policy of which this process has one part. */

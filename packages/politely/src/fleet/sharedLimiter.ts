@@ -1,13 +1,13 @@
 import { ONE } from "../core/key.js";
 import { keyName, type Need } from "../engine/arbiter.js";
 import type { Engine } from "../engine/engine.js";
-import type { LocalLimiter } from "../engine/limiter.js";
+import { estimate, type LocalLimiter } from "../engine/limiter.js";
 import { checkNames, checkOptions, checkPaused, costOf } from "../engine/options.js";
 import { until } from "../engine/outlook.js";
-import { inSnakeCase } from "../engine/stats.js";
+import { statsJson, windowStats } from "../engine/stats.js";
 import { toUs } from "../engine/systemClock.js";
 import { CapacityError, ClosedError, StoreError } from "../errors.js";
-import type { Cause, Explanation, FleetStats, LimiterEvent, Stats, WindowStats } from "../observe/types.js";
+import type { Cause, Explanation, FleetStats, LimiterEvent, Stats } from "../observe/types.js";
 import type { PolicyInput } from "../policy/types.js";
 import type { SharedLimiter, SharedPermit, StatsOptions } from "../sharedTypes.js";
 import type { KeyView, LookReply, RecordOperation, Told } from "../stores/operations.js";
@@ -74,8 +74,8 @@ export class StoreLimiter implements SharedLimiter {
     const { proceed, waitMs, causes, isEstimate } = explained;
     if (proceed) return { proceed, waitMs: 0 };
     const whole = Math.ceil(waitMs) + (this.parts.engine.clock.earlyMs ?? 0);
-    const decision = { proceed, waitMs: whole, reason: causes[0]?.message ?? "others are ahead" };
-    return isEstimate === true ? { ...decision, isEstimate } : decision;
+    const reason = causes[0]?.message ?? "others are ahead";
+    return estimate({ proceed, waitMs: whole, reason }, isEstimate === true);
   }
 
   async record(target: Target, outcome: Outcome, options?: RecordOptions): Promise<void> {
@@ -139,9 +139,8 @@ export class StoreLimiter implements SharedLimiter {
   }
 
   async explain(target: Target): Promise<Explanation> {
-    const { arbiter, engine, front } = this.parts;
-    const isAsked = !engine.isClosed && !arbiter.isFree(engine.need(target, engine.nowUs()));
-    const looked = isAsked ? await this.#look(target) : undefined;
+    const { engine, front } = this.parts;
+    const looked = await this.#look(target);
     if (looked === undefined) return front.explain(target);
     const need = engine.need(target, engine.nowUs());
     const ahead = engine.queue.lanes.get(need.name)?.size ?? 0;
@@ -151,17 +150,9 @@ export class StoreLimiter implements SharedLimiter {
     const proceed = causes.length === 0;
     const isEstimate =
       !proceed && (looked.told.some(({ awaitedUntilUs }) => awaitedUntilUs !== undefined) || told.length === 0);
-    const waitMs = Math.max(0, ...causes.map((cause) => cause.waitMs));
-    const lookMs = isEstimate ? Math.max(waitMs, LOOK_AGAIN_MS) : Math.max(waitMs, 1);
-    const explanation = {
-      key: need.key,
-      proceed,
-      waitMs: proceed ? 0 : lookMs,
-      ahead,
-      origin: need.host.origin,
-      causes,
-    };
-    return isEstimate ? { ...explanation, isEstimate } : explanation;
+    const longestMs = Math.max(0, ...causes.map((cause) => cause.waitMs));
+    const waitMs = proceed ? 0 : Math.max(longestMs, isEstimate ? LOOK_AGAIN_MS : 1);
+    return estimate({ key: need.key, proceed, waitMs, ahead, origin: need.host.origin, causes }, isEstimate);
   }
 
   /** A limit that the store says is in the way, as people read it. A gap that this process keeps beyond its rule has its own words. */
@@ -176,10 +167,8 @@ export class StoreLimiter implements SharedLimiter {
   }
 
   async elapsedMs(target: Target): Promise<number> {
-    const { arbiter, engine, front } = this.parts;
-    const isAsked = !engine.isClosed && !arbiter.isFree(engine.need(target, engine.nowUs()));
-    const looked = isAsked ? await this.#look(target) : undefined;
-    if (looked === undefined) return front.elapsedMs(target);
+    const looked = await this.#look(target);
+    if (looked === undefined) return this.parts.front.elapsedMs(target);
     return Math.max(0, looked.nowUs - looked.keys[0].lastUs) / 1000;
   }
 
@@ -249,9 +238,11 @@ export class StoreLimiter implements SharedLimiter {
     await this.parts.arbiter.close();
   }
 
-  /** How the keys of a target stand in the store; undefined where this process decides by itself. */
+  /** How the keys of a target stand in the store; undefined where this process decides by itself, and once it is closed. */
   async #look(target: Target): Promise<LookReply | undefined> {
-    const { link, fleet } = this.parts.arbiter;
+    const { arbiter, engine } = this.parts;
+    const { link, fleet } = arbiter;
+    if (engine.isClosed || arbiter.isFree(engine.need(target, engine.nowUs()))) return undefined;
     if (link.failure?.isLasting === true) throw link.failure;
     if (link.failure !== undefined && fleet.outage !== "closed") return undefined;
     try {
@@ -288,23 +279,16 @@ export class StoreLimiter implements SharedLimiter {
       waiting: view.waiting,
       ...limitsOf(need, view, nowUs),
     };
-    const toJSON = (): Record<string, unknown> =>
-      inSnakeCase({
-        lastRequestAt: null,
-        tokens: null,
-        ...numbers,
-        window: undefined,
-        windows: numbers.windows.map(inSnakeCase),
-      });
+    const toJSON = (): Record<string, unknown> => statsJson(numbers);
     return Object.defineProperty(numbers, "toJSON", { value: toJSON }) as typeof numbers & { toJSON: typeof toJSON };
   }
 
   /** This process's statistics, with bucket, windows and cooldown as the store knows them. */
   async #withLimits(own: Stats, target: Target): Promise<Stats> {
-    const { arbiter, engine } = this.parts;
-    const need = engine.need(target, engine.nowUs());
-    const looked = engine.isClosed || arbiter.isFree(need) ? undefined : await this.#look(target);
+    const { engine } = this.parts;
+    const looked = await this.#look(target);
     if (looked === undefined) return own;
+    const need = engine.need(target, engine.nowUs());
     return statsLike(own, { ...own, ...limitsOf(need, looked.keys[0], looked.nowUs) });
   }
 
@@ -328,15 +312,7 @@ function limitsOf(
   view: KeyView,
   nowUs: number,
 ): Pick<FleetStats, "cooldownMs" | "windows" | "window" | "tokens"> {
-  const windows = view.windows.map(
-    ({ used, freeUs, leavesUs }, index): WindowStats => ({
-      calls: used,
-      remaining: Math.max(0, rule.windows[index].count - used),
-      periodMs: rule.windows[index].perUs / 1000,
-      nextFreeMs: Math.max(0, freeUs - nowUs) / 1000,
-      oldestLeavesMs: Math.max(0, leavesUs - nowUs) / 1000,
-    }),
-  );
+  const windows = windowStats(rule, view.windows, nowUs);
   return {
     cooldownMs: Math.max(0, view.heldUntilUs - nowUs) / 1000,
     windows,

@@ -1,4 +1,4 @@
-import { type Cost, NOTHING } from "../core/key.js";
+import { type Cost, NOTHING, ONE } from "../core/key.js";
 import { isFollowed } from "../core/limits/places.js";
 import type { Rule } from "../core/rule.js";
 import { type Costs, costAt } from "../engine/arbiter.js";
@@ -58,6 +58,11 @@ export function settleKeys(start: SharedStart, spent: Costs | undefined, meant: 
     const unused = { rate: cost.rate - rate, window: cost.window - window, quota: cost.quota - quota };
     return { rule: start.rules[index], cost, ...start.parts[index], unused, isMeant: index === meant };
   });
+}
+
+/** Keys at which one unit counts, and nothing slows this process down beyond their rules. */
+export function asPlain(rules: readonly Rule[]): AskedKey[] {
+  return rules.map((rule) => ({ rule, cost: ONE, slowUs: 0 }));
 }
 
 /** The name of a row in a store. */

@@ -5,7 +5,7 @@ import { type Ahead, type Cost, isNothing, NOBODY, ROW, type Taken } from "../co
 import { holdsHear, holdsTake, needHolds } from "../core/limits/holds.js";
 import { inFlight, isFollowed, placesOf, placesTake } from "../core/limits/places.js";
 import { owedAt, owedIn } from "../core/limits/rate.js";
-import { hasLogs, oldestLeavesUs, windowFreeAt, windowUsed } from "../core/limits/window.js";
+import { hasLogs, windowViews } from "../core/limits/window.js";
 import type { Rule } from "../core/rule.js";
 import {
   type AskedKey,
@@ -588,11 +588,7 @@ function look(states: readonly StoredKey[], { keys }: LookOperation, nowUs: numb
       waiting: state.line.size,
       heldUntilUs: rest?.holds?.incident?.untilUs ?? Number.NEGATIVE_INFINITY,
       tokens: rule.rateCount === 0 ? 0 : Math.max(0, rule.burst - Math.ceil(owed / rule.ratePerUs)),
-      windows: rule.windows.map((window) => ({
-        used: windowUsed(state, window, nowUs),
-        freeUs: windowFreeAt(state, rule, window, 1, nowUs),
-        leavesUs: oldestLeavesUs(state, window, nowUs),
-      })),
+      windows: windowViews(state, rule, nowUs),
     };
   });
   return { nowUs, told, keys: views, members: Math.max(...states.map(({ members }) => members.size)) };

@@ -43,7 +43,7 @@ export function windowReadyAt(key: Key, rule: Rule, cost: Cost, nowUs: number, a
 }
 
 /** When `units` fit beside those logged and those in flight; where only an answer can make room, when that would be a period ago at the latest. */
-export function windowFreeAt(key: Key, rule: Rule, window: WindowRule, units: number, nowUs: number): number {
+function windowFreeAt(key: Key, rule: Rule, window: WindowRule, units: number, nowUs: number): number {
   const log = logOf(key.rest, window) ?? EMPTY;
   const pending = pendingUnits(key);
   // Most often even all that the log remembers would fit.
@@ -59,17 +59,33 @@ export function windowFreeAt(key: Key, rule: Rule, window: WindowRule, units: nu
 }
 
 /** Units inside a window now, and those in flight that are counted from their answers. */
-export function windowUsed(key: Key, window: WindowRule, nowUs: number): number {
+function windowUsed(key: Key, window: WindowRule, nowUs: number): number {
   const log = logOf(key.rest, window) ?? EMPTY;
   const gone = unitsBefore(log, firstAfter(log.atUs, nowUs - window.perUs));
   return pendingUnits(key) + unitsBefore(log, log.atUs.length) - gone;
 }
 
 /** When the oldest start leaves a window; minus Infinity when it holds none. */
-export function oldestLeavesUs({ rest }: Key, window: WindowRule, nowUs: number): number {
+function oldestLeavesUs({ rest }: Key, window: WindowRule, nowUs: number): number {
   const { atUs } = logOf(rest, window) ?? EMPTY;
   const oldest = atUs.at(firstAfter(atUs, nowUs - window.perUs));
   return oldest === undefined ? Number.NEGATIVE_INFINITY : oldest + window.perUs;
+}
+
+/** How a window stands: units in it, when one more fits, and when the oldest leaves. */
+export interface WindowView {
+  readonly used: number;
+  readonly freeUs: number;
+  readonly leavesUs: number;
+}
+
+/** How each window of a rule stands. */
+export function windowViews(key: Key, rule: Rule, nowUs: number): WindowView[] {
+  return rule.windows.map((window) => ({
+    used: windowUsed(key, window, nowUs),
+    freeUs: windowFreeAt(key, rule, window, 1, nowUs),
+    leavesUs: oldestLeavesUs(key, window, nowUs),
+  }));
 }
 
 /** Logs a start, also one that was made some time ago. */
