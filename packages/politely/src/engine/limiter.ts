@@ -104,7 +104,7 @@ export class LocalLimiter implements Limiter {
 
   /** The same as `acquire` without a promise where none is needed: grants at once, or promises to. Throws when it is refused. */
   enter(target: Target, options: AcquireOptions = NO_OPTIONS): Permit | Promise<Permit> {
-    const { need, costs, nowUs } = this.#request(target, options);
+    const { need, costs, nowUs } = this.request(target, options);
     const { maxWait } = options;
     const maxWaitUs = maxWait === undefined ? this.#engine.keys.maxWaitUs(need) : this.parts.readMaxWait(maxWait);
     options.signal?.throwIfAborted();
@@ -119,14 +119,14 @@ export class LocalLimiter implements Limiter {
       books.count(keys.rows.get(target as string), "refused");
       return undefined;
     }
-    const { need, costs, nowUs } = this.#request(target, options);
+    const { need, costs, nowUs } = this.request(target, options);
     const permit = queue.start(need, costs, nowUs);
     if (permit === undefined) queue.refused(need, costs, "POLITELY_BUSY", nowUs);
     return permit;
   }
 
   /** What a request needs and costs. A host for which there is no room is counted as refused in the row of all others. */
-  #request(target: Target, options: AcquireOptions = NO_OPTIONS) {
+  request(target: Target, options: AcquireOptions = NO_OPTIONS) {
     const { books, events, isClosed, keys } = this.#engine;
     if (isClosed) throw new ClosedError(this.keyOf(target));
     if (options !== NO_OPTIONS) checkOptions(options);
@@ -430,7 +430,7 @@ export function estimate<Found extends object>(found: Found, isEstimate: boolean
 }
 
 /** Where the rows that a target names are among its keys: its intent and scopes if it has any, else its host. */
-function namedParts({ scopeNames, target }: Need): readonly number[] {
+export function namedParts({ scopeNames, target }: Need): readonly number[] {
   if (scopeNames === HOST_ONLY) return [0];
   const isNamed = (name: string): boolean => name === "intent" || target.scopes.includes(name);
   const named = scopeNames.flatMap((name, index) => (isNamed(name) ? [index] : []));

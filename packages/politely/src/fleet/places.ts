@@ -1,5 +1,5 @@
 import type { Rule } from "../core/rule.js";
-import { PLACE_LEAST_US, type RenewedPlace } from "../stores/operations.js";
+import { PLACE_LEAST_US, type RenewedPlace, type RenewOperation } from "../stores/operations.js";
 import type { Clock } from "../types.js";
 import type { Link, Send } from "./link.js";
 import type { SharedStart } from "./sharedStart.js";
@@ -91,36 +91,37 @@ export class Places {
   }
 
   async #renew(send: Send, key: string, held: Held): Promise<void> {
-    const { process } = this;
     const { places, rule } = held;
     const { completeBefore } = this.link;
     const nowUs = this.link.offsetUs + this.clock.now() * 1000;
     for (const [id, { startedUs, maxHoldUs }] of places) if (startedUs + maxHoldUs <= nowUs) places.delete(id);
-    const told = { kind: "renew", process, rules: [rule], places: [[...places.values()]], completeBefore } as const;
-    const { reply } = await send([key], { ...told, gone: [], isLeaving: false });
+    await this.#tell(send, [key], [rule], { places: [[...places.values()]], completeBefore });
     if (places.size === 0 && this.#held.get(key) === held) this.#held.delete(key);
-    for (const asker of reply.wake) this.owner?.woken(asker);
   }
 
   /** An asker stands in no line any more. */
   async leaveLine(keys: readonly string[], rules: readonly Rule[], asker: string): Promise<void> {
-    const { process } = this;
-    const places = keys.map(() => []);
-    // Nothing is said of places: the number is smaller than any.
-    const told = { kind: "renew", process, rules, places, completeBefore: 0, gone: [asker], isLeaving: false } as const;
-    try {
-      const { reply } = await this.link.send(keys, told);
-      for (const woken of reply.wake) this.owner?.woken(woken);
-    } catch {
-      // Who does not come to its turn is out of the line a second later.
-    }
+    // Who does not come to its turn is out of the line a second later.
+    await this.#tell(this.link.send, keys, rules, { gone: [asker] }).catch(() => undefined);
   }
 
   /** The process ends, and has nothing at this key. */
   async leave(key: string, rule: Rule): Promise<void> {
-    const { process } = this;
-    const told = { kind: "renew", process, rules: [rule], places: [[]], gone: [], isLeaving: true } as const;
-    await this.link.send([key], { ...told, completeBefore: Number.MAX_SAFE_INTEGER }).catch(() => undefined);
+    const told = { isLeaving: true, completeBefore: Number.MAX_SAFE_INTEGER };
+    await this.#tell(this.link.send, [key], [rule], told).catch(() => undefined);
+  }
+
+  /** Says something about this process at some keys; by itself nothing of places, since its number is smaller than any. */
+  async #tell(
+    send: Send,
+    keys: readonly string[],
+    rules: readonly Rule[],
+    told: Partial<RenewOperation>,
+  ): Promise<void> {
+    const places = keys.map(() => []);
+    const whole = { process: this.process, rules, places, completeBefore: 0, gone: [], isLeaving: false, ...told };
+    const { reply } = await send(keys, { ...whole, kind: "renew" });
+    for (const woken of reply.wake) this.owner?.woken(woken);
   }
 
   /** Ends the renewals, unless there is a place to be named. */

@@ -1,12 +1,12 @@
 import { ONE } from "../core/key.js";
 import { keyName, type Need } from "../engine/arbiter.js";
 import type { Engine } from "../engine/engine.js";
-import { estimate, type LocalLimiter } from "../engine/limiter.js";
-import { checkNames, checkOptions, checkPaused, costOf } from "../engine/options.js";
+import { estimate, type LocalLimiter, namedParts } from "../engine/limiter.js";
+import { checkNames, checkPaused } from "../engine/options.js";
 import { until } from "../engine/outlook.js";
 import { statsJson, windowStats } from "../engine/stats.js";
 import { toUs } from "../engine/systemClock.js";
-import { CapacityError, ClosedError, StoreError } from "../errors.js";
+import { CapacityError, StoreError } from "../errors.js";
 import type { Cause, Explanation, FleetStats, LimiterEvent, Stats } from "../observe/types.js";
 import type { PolicyInput } from "../policy/types.js";
 import type { SharedLimiter, SharedPermit, StatsOptions } from "../sharedTypes.js";
@@ -50,12 +50,8 @@ export class StoreLimiter implements SharedLimiter {
   }
 
   async tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Promise<SharedPermit | undefined> {
-    const { arbiter, engine } = this.parts;
-    if (engine.isClosed) throw new ClosedError(this.parts.front.keyOf(target));
-    if (options !== undefined) checkOptions(options);
-    const nowUs = engine.nowUs();
-    const need = engine.need(target, nowUs);
-    const costs = costOf(need, options?.cost, (slot) => engine.keys.ruleOf(slot));
+    const { arbiter, engine, front } = this.parts;
+    const { need, costs, nowUs } = front.request(target, options);
     const isBehind = !engine.queue.isFirst(need, costs, nowUs);
     const taken = isBehind ? undefined : await arbiter.takeOnce(need, costs);
     if (taken !== undefined && "release" in taken) return taken as unknown as SharedPermit;
@@ -223,7 +219,10 @@ export class StoreLimiter implements SharedLimiter {
     const nowUs = engine.nowUs();
     if (target === undefined) await arbiter.resetAll(what);
     else {
-      const need = only(engine.need(target, nowUs), (scope) => scope !== "global");
+      const whole = engine.need(target, nowUs);
+      // What is over everything is not the target's own.
+      const own = whole.scopeNames.flatMap((name, index) => (name === "global" ? [] : [index]));
+      const need = only(whole, own);
       if (!arbiter.isFree(need)) await arbiter.recordAt(need, { reset: what });
     }
     arbiter.askAnew();
@@ -296,14 +295,13 @@ export class StoreLimiter implements SharedLimiter {
   #named(target: Target): Need {
     const { engine } = this.parts;
     const need = engine.need(target, engine.nowUs());
-    const isNamed = (name: string): boolean => name === "intent" || need.target.scopes.includes(name);
-    return only(need, need.scopeNames.some(isNamed) ? isNamed : (name) => name === "host");
+    return only(need, namedParts(need));
   }
 }
 
-/** The keys of a need whose scopes are meant. */
-function only(need: Need, isMeant: (scopeName: string) => boolean): Need {
-  const pick = <Value>(list: readonly Value[]): Value[] => list.filter((_, index) => isMeant(need.scopeNames[index]));
+/** Some of the keys of a need. */
+function only(need: Need, indexes: readonly number[]): Need {
+  const pick = <Value>(list: readonly Value[]): Value[] => indexes.map((index) => list[index]);
   return { ...need, slots: pick(need.slots), scopeNames: pick(need.scopeNames), rowNames: pick(need.rowNames) };
 }
 

@@ -25,3 +25,20 @@ it("keeps the limits of an intent for a host beyond maxKeys, each host its own",
   expect(await starts("b.org")).toEqual([true, false]);
   expect(await starts("c.org")).toEqual([true, true]);
 });
+
+it("counts and tells of whoever is refused since there is no room for its host", async () => {
+  const fleet = new Fleet();
+  const limiter = fleet.add({ rate: "1/h" }, { maxKeys: 1 });
+  await fleet.now(limiter.tryAcquire("a.org"));
+  const codes: string[] = [];
+  limiter.subscribe((event) => {
+    if (event.type === "refuse") codes.push(event.code);
+  });
+  await expect(fleet.now(limiter.tryAcquire("b.org"))).rejects.toMatchObject({ code: "POLITELY_CAPACITY" });
+  expect(codes).toEqual(["POLITELY_CAPACITY"]);
+  const all = await fleet.now(limiter.stats());
+  expect(all.map(({ host, refused }) => [host, refused])).toEqual([
+    ["a.org", 0],
+    ["*", 1],
+  ]);
+});
