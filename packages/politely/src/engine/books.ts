@@ -6,6 +6,7 @@ const WAITED_US = 1;
 const FIRST_US = 2;
 /** Counts of half a word each, as offsets in 4-byte words. The first lies before the others, where a block has half a word left. */
 const HALVES = { delayed: -1, cancelled: 6, refused: 7, expired: 8, throttled: 9 } as const;
+const HALF_NAMES = Object.keys(HALVES) as (keyof typeof HALVES)[];
 const WORDS = 5;
 
 /** A wait longer than this makes a request a delayed one. */
@@ -85,17 +86,12 @@ export class Books {
     const at = this.#at(slot);
     if (at < 0) return { ...this.folded };
     const { words, halves } = this.slab.chunkOf(slot);
-    return {
-      granted: words[at + GRANTED],
-      waitedUs: words[at + WAITED_US],
-      firstUs: words[at + FIRST_US],
-      delayed: halves[2 * at + HALVES.delayed],
-      cancelled: halves[2 * at + HALVES.cancelled],
-      refused: halves[2 * at + HALVES.refused],
-      expired: halves[2 * at + HALVES.expired],
-      throttled: halves[2 * at + HALVES.throttled],
-      ...(this.slab.rests.get(slot)?.kept ?? { lapsed: 0, carried: 0 }),
-    };
+    const counts = { ...NO_COUNTS, ...this.slab.rests.get(slot)?.kept };
+    counts.granted = words[at + GRANTED];
+    counts.waitedUs = words[at + WAITED_US];
+    counts.firstUs = words[at + FIRST_US];
+    for (const name of HALF_NAMES) counts[name] = halves[2 * at + HALVES[name]];
+    return counts;
   }
 
   /** Adds a row's counts to the folded ones, before the row goes. */

@@ -294,38 +294,34 @@ export class FleetArbiter implements Arbiter {
     line.askUs = Number.NEGATIVE_INFINITY;
   }
 
-  async releasePermit(
-    permit: HeldPermit,
-    outcome: Outcome | undefined,
-    options: ReleaseOptions | undefined,
-  ): Promise<void> {
-    if (permit.isReleased) return;
-    const start = this.#starts.get(permit);
-    const answer = this.engine.options.readOutcome(outcome, permit.key);
-    const isNews = !this.engine.local.isKnown(permit, answer);
-    void this.engine.local.releasePermit(permit, outcome, options);
-    this.#wakeFull(permit.grant.need.slots);
-    if (start === undefined) {
-      this.outage.ended(permit);
-      if (isNews) await this.#tellLate(permit, answer);
-      return;
-    }
-    this.places.remove(start);
-    const spent = options?.cost === undefined ? start.costs : readCost(permit.grant.need.scopeNames, options.cost, 0);
-    const heard: Answer = isNews ? answer : { ...answer, kind: "neutral", budget: undefined };
-    await this.#settle(start, heard, spent, permit, true);
+  releasePermit(permit: HeldPermit, outcome: Outcome | undefined, options: ReleaseOptions | undefined): Promise<void> {
+    return this.#answer(permit, outcome, true, options);
   }
 
-  async reportAnswer(permit: HeldPermit, outcome: Outcome): Promise<void> {
+  reportAnswer(permit: HeldPermit, outcome: Outcome): Promise<void> {
+    return this.#answer(permit, outcome, false);
+  }
+
+  /** What was answered to a start, and with `isOver` its end: noted here, and told to the store. */
+  async #answer(permit: HeldPermit, outcome: Outcome | undefined, isOver: boolean, options?: ReleaseOptions) {
     if (permit.isReleased) return;
-    const answer = this.engine.options.readOutcome(outcome, permit.key);
-    const isNews = !this.engine.local.isKnown(permit, answer);
-    void this.engine.local.reportAnswer(permit, outcome);
+    const { local, options: given } = this.engine;
     const start = this.#starts.get(permit);
-    if (!isNews) return;
+    const answer = given.readOutcome(outcome, permit.key);
+    const isNews = !local.isKnown(permit, answer);
+    const { need } = permit.grant;
+    if (isOver) {
+      void local.releasePermit(permit, outcome, options);
+      this.#wakeFull(need.slots);
+      if (start === undefined) this.outage.ended(permit);
+      else this.places.remove(start);
+    } else void local.reportAnswer(permit, outcome as Outcome);
+    if (!isNews && (start === undefined || !isOver)) return;
+    const spent = options?.cost === undefined ? undefined : readCost(need.scopeNames, options.cost, 0);
+    const heard: Answer = isNews ? answer : { ...answer, kind: "neutral", budget: undefined };
     await (start === undefined
-      ? this.#tellLate(permit, answer)
-      : this.#settle(start, answer, start.costs, permit, false));
+      ? this.#tellLate(permit, heard)
+      : this.#settle(start, heard, spent ?? start.costs, permit, isOver));
   }
 
   /** Tells a store that is back of a bad answer to a start that it does not know. */

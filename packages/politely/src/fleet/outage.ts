@@ -30,11 +30,8 @@ const TRIAL = { kind: "renew", places: [[]], completeBefore: 0, gone: [], isLeav
 interface Missed {
   /** The whole limit. */
   readonly rule: Rule;
-  /** Instants of this process's clock, oldest first, and how many there were. */
-  atUs: number[];
-  counts: number[];
-  /** What they cost together. */
-  units: number[];
+  /** Instants of this process's clock, oldest first; how many there were, and what they cost together. */
+  readonly starts: { readonly atUs: number; count: number; units: number }[];
 }
 
 /**
@@ -46,7 +43,7 @@ export class Outage {
   /** By the name of the row. */
   #missed = new Map<string, Missed>();
   /** What is being told, in order, each with the number it is told by: what was told before may have been heard. */
-  readonly #telling: { readonly rowName: string; readonly starts: Missed; readonly number: number }[] = [];
+  readonly #telling: { readonly rowName: string; readonly missed: Missed; readonly number: number }[] = [];
   /** The policy that is divided; undefined while the store is there. */
   #whole: CompiledPolicy | undefined = undefined;
   #engine: Engine | undefined = undefined;
@@ -151,7 +148,7 @@ export class Outage {
 
   #miss(rowName: string, part: Rule, startedUs: number, units: number): Rule {
     const missed = this.#at(rowName, part);
-    if (missed !== undefined) addStart(missed, startedUs, units);
+    if (missed !== undefined) addStart(missed.starts, startedUs, units);
     return part.whole ?? part;
   }
 
@@ -159,7 +156,7 @@ export class Outage {
   #at(rowName: string, part: Rule): Missed | undefined {
     const known = this.#missed.get(rowName);
     if (known !== undefined || this.#missed.size >= KEYS_MOST) return known;
-    const missed: Missed = { rule: part.whole ?? part, atUs: [], counts: [], units: [] };
+    const missed: Missed = { rule: part.whole ?? part, starts: [] };
     this.#missed.set(rowName, missed);
     return missed;
   }
@@ -179,19 +176,19 @@ export class Outage {
     const rules = this.#engine === undefined ? [] : [this.#engine.keys.policy.overflow.rule];
     await send(["trial"], { ...TRIAL, rules, process: this.options.process });
     await this.places.renewAll(send);
-    for (const [rowName, starts] of this.#missed) {
+    for (const [rowName, missed] of this.#missed) {
       this.#missed.delete(rowName);
-      this.#telling.push({ rowName, starts, number: this.link.newNumber() });
+      this.#telling.push({ rowName, missed, number: this.link.newNumber() });
     }
     for (let one = this.#telling[0]; one !== undefined; one = this.#telling[0]) {
-      const { rowName, starts, number } = one;
-      await this.#tellOne((keys, operation) => send(keys, operation, number), rowName, starts);
+      const { rowName, missed, number } = one;
+      await this.#tellOne((keys, operation) => send(keys, operation, number), rowName, missed);
       this.#telling.shift();
     }
     if (this.#missed.size > 0) await this.tell(send);
   }
 
-  async #tellOne(send: Send, rowName: string, { rule, atUs, counts, units }: Missed): Promise<void> {
+  async #tellOne(send: Send, rowName: string, { rule, starts }: Missed): Promise<void> {
     const { keys, slab } = this.#engine ?? {};
     const nowUs = this.#engine?.nowUs() ?? 0;
     const slot = keys?.rowOf(rowName, nowUs);
@@ -205,7 +202,9 @@ export class Outage {
     const incident = key?.rest?.holds?.incident;
     const isHeld = incident !== undefined && incident.untilUs > nowUs;
     const answer = isHeld ? answerOf("rate_limited", incident.untilUs - nowUs, incident.because) : undefined;
-    const agesUs = atUs.map((us) => nowUs - us);
+    const agesUs = starts.map(({ atUs }) => nowUs - atUs);
+    const counts = starts.map(({ count }) => count);
+    const units = starts.map((one) => one.units);
     const asker = `${this.options.process}.away`;
     const told = { asker, agesUs, counts, units, owed: [debt], answer, meant: 0, random: 0 };
     await send([storeName(this.options.name, rowName)], { kind: "record", keys: asPlain([rule]), ...told });
@@ -243,25 +242,19 @@ export class Outage {
   }
 }
 
-function addStart(missed: Missed, nowUs: number, cost: number): void {
-  const { atUs, counts, units } = missed;
-  if (atUs.at(-1) === nowUs) {
-    counts[counts.length - 1] += 1;
-    units[units.length - 1] += cost;
-  } else {
-    atUs.push(nowUs);
-    counts.push(1);
-    units.push(cost);
-  }
-  if (atUs.length <= STARTS_MOST) return;
+function addStart(starts: Missed["starts"], atUs: number, units: number): void {
+  const last = starts.at(-1);
+  if (last?.atUs === atUs) {
+    last.count += 1;
+    last.units += units;
+  } else starts.push({ atUs, count: 1, units });
+  if (starts.length <= STARTS_MOST) return;
   // Two by two, each pair as of its later one.
-  missed.counts = inPairs(counts);
-  missed.units = inPairs(units);
-  missed.atUs = atUs.filter((_, index) => index % 2 === 1 || index === atUs.length - 1);
-}
-
-function inPairs(numbers: readonly number[]): number[] {
-  return numbers.flatMap((one, index) => (index % 2 === 0 ? [one + (numbers[index + 1] ?? 0)] : []));
+  for (let index = starts.length - 2; index >= 0; index -= 2) {
+    const [{ count, units: theirs }] = starts.splice(index, 1);
+    starts[index].count += count;
+    starts[index].units += theirs;
+  }
 }
 
 /** One part of a rule. What cannot be divided, a place or a unit, each process has once. */

@@ -7,27 +7,20 @@ import { until } from "../engine/outlook.js";
 import { statsJson, windowStats } from "../engine/stats.js";
 import { toUs } from "../engine/systemClock.js";
 import { CapacityError, StoreError } from "../errors.js";
-import type { Cause, Explanation, FleetStats, LimiterEvent, Stats } from "../observe/types.js";
-import type { PolicyInput } from "../policy/types.js";
+import type { Cause, Explanation, FleetStats, Stats } from "../observe/types.js";
 import type { SharedLimiter, SharedPermit, StatsOptions } from "../sharedTypes.js";
 import type { KeyView, LookReply, RecordOperation, Told } from "../stores/operations.js";
-import type {
-  AcquireOptions,
-  Decision,
-  Duration,
-  Outcome,
-  Permit,
-  PoliteRequestInit,
-  RecordOptions,
-  ResetWhat,
-  Target,
-} from "../types.js";
+import type { AcquireOptions, Decision, Duration, Outcome, RecordOptions, ResetWhat, Target } from "../types.js";
 import type { FleetArbiter } from "./fleetArbiter.js";
 
 /** Limits that only this process knows of: what the store says of others is true for all. */
 const OWN: ReadonlySet<string> = new Set(["queue", "reserved"]);
 /** Where only an answer can tell, look again after this. */
 const LOOK_AGAIN_MS = 250;
+
+/** Verbs of the limiter in front that answer as they should, and those that do once their answers are promises. */
+const SAME = ["acquire", "run", "wrap", "fetch", "idle", "subscribe"] as const;
+const AT_ONCE = ["isEnabled", "cancelWaiting", "configure"] as const;
 
 /** What the verbs work with. */
 export interface SharedParts {
@@ -43,10 +36,21 @@ export class StoreLimiter implements SharedLimiter {
   /** Keys paused from here, to be resumed together. */
   readonly #paused = new Map<string, Need>();
 
-  constructor(readonly parts: SharedParts) {}
+  declare readonly acquire: SharedLimiter["acquire"];
+  declare readonly run: SharedLimiter["run"];
+  declare readonly wrap: SharedLimiter["wrap"];
+  declare readonly fetch: SharedLimiter["fetch"];
+  declare readonly idle: SharedLimiter["idle"];
+  declare readonly subscribe: SharedLimiter["subscribe"];
+  declare readonly isEnabled: SharedLimiter["isEnabled"];
+  declare readonly cancelWaiting: SharedLimiter["cancelWaiting"];
+  declare readonly configure: SharedLimiter["configure"];
 
-  acquire(target: Target, options?: AcquireOptions): Promise<SharedPermit> {
-    return this.parts.front.acquire(target, options) as Promise<SharedPermit>;
+  constructor(readonly parts: SharedParts) {
+    const front = parts.front as unknown as Record<string, (...given: readonly unknown[]) => unknown>;
+    for (const verb of SAME) Object.assign(this, { [verb]: front[verb].bind(front) });
+    for (const verb of AT_ONCE)
+      Object.assign(this, { [verb]: async (...given: readonly unknown[]) => front[verb](...given) });
   }
 
   async tryAcquire(target: Target, options?: Pick<AcquireOptions, "cost">): Promise<SharedPermit | undefined> {
@@ -93,21 +97,6 @@ export class StoreLimiter implements SharedLimiter {
       arbiter.outage.noteRecorded(engine.need(target, engine.nowUs()), startedUs);
     });
   }
-
-  run<T>(target: Target, task: (permit: SharedPermit) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
-    return this.parts.front.run(target, task as unknown as (permit: Permit) => T | PromiseLike<T>, options);
-  }
-
-  wrap<This, Args extends unknown[], T>(
-    target: Target | ((...args: Args) => Target),
-    fn: (this: This, ...args: Args) => T | PromiseLike<T>,
-  ): (this: This, ...args: Args) => Promise<T> {
-    return this.parts.front.wrap(target, fn);
-  }
-
-  /** Bound, so that it can be handed to whoever wants a `fetch`. */
-  readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> =>
-    this.parts.front.fetch(input, init);
 
   stats(target: Target, options: { readonly fleet: true }): Promise<FleetStats | undefined>;
   stats(target: Target, options?: { readonly fleet?: false | undefined }): Promise<Stats | undefined>;
@@ -168,10 +157,6 @@ export class StoreLimiter implements SharedLimiter {
     return Math.max(0, looked.nowUs - looked.keys[0].lastUs) / 1000;
   }
 
-  async isEnabled(target: Target): Promise<boolean> {
-    return this.parts.front.isEnabled(target);
-  }
-
   async pause(target?: Target, duration?: Duration): Promise<void> {
     const { arbiter, engine, front, readPause } = this.parts;
     checkPaused(target);
@@ -200,18 +185,6 @@ export class StoreLimiter implements SharedLimiter {
     }
   }
 
-  async cancelWaiting(target?: Target, reason?: unknown): Promise<number> {
-    return this.parts.front.cancelWaiting(target, reason);
-  }
-
-  idle(target?: Target): Promise<void> {
-    return this.parts.front.idle(target);
-  }
-
-  async configure(policy: PolicyInput): Promise<void> {
-    this.parts.front.configure(policy);
-  }
-
   async reset(target?: Target, what: ResetWhat = "pacing"): Promise<void> {
     const { arbiter, engine, front } = this.parts;
     front.reset(target, what);
@@ -226,10 +199,6 @@ export class StoreLimiter implements SharedLimiter {
       if (!arbiter.isFree(need)) await arbiter.recordAt(need, { reset: what });
     }
     arbiter.askAnew();
-  }
-
-  subscribe(listener: (event: LimiterEvent) => void): () => void {
-    return this.parts.front.subscribe(listener);
   }
 
   async close(options?: { readonly drain?: boolean }): Promise<void> {
