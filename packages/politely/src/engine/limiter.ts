@@ -127,7 +127,7 @@ export class LocalLimiter implements Limiter {
 
   /** What a request needs and costs. A host for which there is no room is counted as refused in the row of all others. */
   request(target: Target, options: AcquireOptions = NO_OPTIONS) {
-    const { books, events, isClosed, keys } = this.#engine;
+    const { isClosed, keys, queue } = this.#engine;
     if (isClosed) throw new ClosedError(this.keyOf(target));
     if (options !== NO_OPTIONS) checkOptions(options);
     const nowUs = this.#engine.nowUs();
@@ -137,9 +137,7 @@ export class LocalLimiter implements Limiter {
     } catch (error) {
       if (error instanceof CapacityError) {
         const { key, code, waitMs, message: reason } = error;
-        books.count(undefined, "refused");
-        events.emit?.({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason });
-        events.flush();
+        queue.turnedAway(undefined, key, code, { waitMs, reason }, nowUs);
       }
       throw error;
     }

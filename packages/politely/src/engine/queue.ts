@@ -159,11 +159,17 @@ export class Queue {
 
   /** Counts a request that is turned away before it waits. */
   refused(need: Need, costs: Costs, code: string, nowUs: number, known?: WaitTold): void {
-    this.engine.books.count(need.slots[0], "refused");
-    const { events } = this.engine;
-    if (events.emit === undefined) return;
-    const { waitMs, reason } = known ?? outlookOf(this, need, costs, nowUs, 0);
-    events.emit({ type: "refuse", key: need.key, atMs: nowUs / 1000, code, waitMs, reason });
+    const told = known ?? (this.engine.events.emit && outlookOf(this, need, costs, nowUs, 0));
+    this.turnedAway(need.slots[0], need.key, code, told, nowUs);
+  }
+
+  /** The same of a request whose host may have no row. `told`: what listeners are told; undefined where there are none. */
+  turnedAway(slot: number | undefined, key: string, code: string, told: WaitTold | undefined, nowUs: number): void {
+    const { books, events } = this.engine;
+    books.count(slot, "refused");
+    if (told === undefined) return;
+    const { waitMs, reason } = told;
+    events.emit?.({ type: "refuse", key, atMs: nowUs / 1000, code, waitMs, reason });
     events.flush();
   }
 
