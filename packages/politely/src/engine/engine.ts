@@ -118,8 +118,7 @@ export class Engine {
   startPlain(target: Target): HeldPermit | undefined | null {
     if (!this.isPlain || typeof target !== "string") return null;
     const slot = target === this.#hotKey ? this.#hotSlot : this.keys.rows.get(target);
-    // A port that an entry named once may count with its host by now.
-    if (slot === undefined || (target !== this.#hotKey && target.includes(":"))) return null;
+    if (slot === undefined) return null;
     this.#hotKey = target;
     this.#hotSlot = slot;
     const started = this.local.takePlain(target, slot);

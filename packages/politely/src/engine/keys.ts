@@ -10,7 +10,7 @@ import type { ResetWhat } from "../types.js";
 import { HOST_ONLY, type Need } from "./arbiter.js";
 import type { Books } from "./books.js";
 import type { Engine } from "./engine.js";
-import { HAS_GATE, IS_IDLE, IS_OTHER, PROFILE_MASK, type Slab } from "./slab.js";
+import { HAS_GATE, HAS_PORT, IS_IDLE, IS_OTHER, PROFILE_MASK, type Slab } from "./slab.js";
 
 const { FLIGHT, LAST_US, OWED, PROFILE } = ROW;
 
@@ -195,6 +195,7 @@ export class Keys {
     this.#setRule(slot, rowName, rule);
     this.slab.setFlag(slot, IS_OTHER, isOther);
     if (isOther) this.#otherCount += 1;
+    else if (rowName.includes(":")) this.slab.setFlag(slot, HAS_PORT, true);
     this.rows.set(rowName, slot);
     this.#fresh.add(slot);
     if (this.era.forget === "drain") rateDrain(this.slab.key(slot), rule, nowUs);

@@ -17,6 +17,8 @@ export const HAS_REST = 1 << 24;
 export const HAS_GATE = 1 << 25;
 export const IS_IDLE = 1 << 26;
 export const IS_OTHER = 1 << 27;
+/** A host with its port, which counts with its host once no entry names it. */
+export const HAS_PORT = 1 << 28;
 
 const CHUNK_BITS = 15;
 const CHUNK_ROWS = 1 << CHUNK_BITS;
