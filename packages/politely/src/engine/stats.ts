@@ -181,8 +181,9 @@ export function snapshot(host: string, counts: Counts, { lastUs, ...present }: P
 }
 
 /** Statistics with the names that they have in JSON. */
-export function statsJson({ window: _, ...stats }: Partial<Stats>): Record<string, unknown> {
-  return inSnakeCase({ lastRequestAt: null, tokens: null, ...stats, windows: stats.windows?.map(inSnakeCase) });
+export function statsJson(stats: Partial<Stats>): Record<string, unknown> {
+  const { window: _, ...rest } = stats;
+  return inSnakeCase({ lastRequestAt: null, tokens: null, ...rest, windows: rest.windows?.map(inSnakeCase) });
 }
 
 function inSnakeCase(fields: object): Record<string, unknown> {
