@@ -10,14 +10,12 @@ import { withMaxWait } from "../retrier.js";
 /** The part of an axios instance this adapter calls. `axios` itself and what `axios.create` makes both fit. */
 export interface AxiosLike {
   readonly defaults: object & { adapter?: unknown };
-  readonly interceptors: { readonly request: Interceptors };
+  readonly interceptors: {
+    readonly request: { use(change: ChangeAdapter, rejected: null, options: { synchronous: true }): unknown };
+  };
   create(config: object): AxiosLike;
   request(config: object): Promise<unknown>;
   getUri(config: object): string;
-}
-
-interface Interceptors {
-  use(change: ChangeAdapter, rejected: null, options: { synchronous: true }): unknown;
 }
 
 /** Changes which adapter a request is sent by. */
@@ -179,14 +177,9 @@ class AxiosCourier {
   async #sendByFetch(config: AxiosConfig, adapter: unknown): Promise<AxiosResponse> {
     const { timeout = 0, env, fetchOptions, politely } = config;
     const options = { ...politely, ...(timeout > 0 && { timeout }) };
-    const changes = {
-      adapter,
-      timeout: 0,
-      env: { ...env, fetch: this.#fetch },
-      fetchOptions: { ...fetchOptions, politely: options },
-    };
+    const ways = { env: { ...env, fetch: this.#fetch }, fetchOptions: { ...fetchOptions, politely: options } };
     try {
-      const response = await this.#pass(config, changes);
+      const response = await this.#pass(config, { ...ways, adapter, timeout: 0 });
       if (!this.#isFetchKnown) throw new TypeError('politeAxios cannot pace adapter: "fetch" of axios before 1.12.');
       return response;
     } catch (error) {
@@ -256,7 +249,7 @@ class AxiosCourier {
 function agentsFor({ httpAgent, httpsAgent }: AxiosConfig, pace: Pace): object {
   const http = httpAgent ?? nodeHttp("node:http")?.globalAgent;
   const https = httpsAgent ?? nodeHttp("node:https")?.globalAgent;
-  return { ...(http && { httpAgent: pacedAgent(http, pace) }), ...(https && { httpsAgent: pacedAgent(https, pace) }) };
+  return { httpAgent: http && pacedAgent(http, pace), httpsAgent: https && pacedAgent(https, pace) };
 }
 
 /** Whether axios will choose its `fetch` adapter. */

@@ -64,7 +64,11 @@ export function paceRequest(
   let entered: Flight | Promise<Flight>;
   try {
     if (request.destroyed) wait.abort();
-    entered = exchange.enter({ url, signal: wait.signal, ownAgent: introduce(exchange, request), options });
+    const ownAgent = introduce(exchange, request);
+    // The limiter's own fetch, its questions for robots.txt and the tasks of its `run` may come this way.
+    const own = exchange.relay?.take(url);
+    const errand = { url, signal: wait.signal, ownAgent, options, turn: own?.flight };
+    entered = own?.isAsked === true ? own.flight : exchange.enter(errand);
   } catch (error) {
     request.destroy(error);
     request.onSocket(null);

@@ -1,5 +1,8 @@
+import type { NodeHttp } from "../node/agents.js";
+
 /** The modules of Node that are called here. They are looked up at run time, so that the library needs no types of Node. */
 interface Modules {
+  readonly "node:http": NodeHttp;
   readonly "node:fs": {
     readFileSync(path: string, encoding: "utf8"): string;
     writeSync(descriptor: number, text: string): unknown;

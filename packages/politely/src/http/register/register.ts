@@ -1,7 +1,7 @@
 import type { PolicyInput } from "../../policy/types.js";
 import type { Limiter } from "../../types.js";
 import { exchangeOf } from "../exchange.js";
-import { nodeHttp, paceAllAgents } from "../node/agents.js";
+import { paceAllAgents } from "../node/agents.js";
 import { PACED, paceRequest } from "../node/paceRequest.js";
 import { politeInterceptor } from "../undici/politeInterceptor.js";
 import { type FoundPolicy, problemOf } from "./findPolicy.js";
@@ -39,7 +39,13 @@ export function register(process: NodeProcess, found: FoundPolicy, politely: Mak
     return interceptor(counted);
   });
   dispatchers.install();
-  paceNodeHttp(limiter, sightings);
+  const exchange = exchangeOf(limiter, "politely/register");
+  paceAllAgents(process.getBuiltinModule("node:http"), (request, connection, proceed) => {
+    sightings.paced(request);
+    // An adapter of the program's own has paced it.
+    if (connection[PACED] === true) proceed();
+    else paceRequest(exchange, request, connection, proceed);
+  });
   const channels = process.getBuiltinModule("node:diagnostics_channel");
   channels.subscribe("undici:request:create", sightings.undiciCreated);
   channels.subscribe("http.client.request.start", sightings.nodeHttpStarted);
@@ -51,18 +57,6 @@ export function register(process: NodeProcess, found: FoundPolicy, politely: Mak
     const { isMainThread, threadId } = process.getBuiltinModule("node:worker_threads");
     if (isMainThread) say(process, `politely: ${text}`);
     else if (!isEmpty) say(process, `politely (worker ${threadId}, which has a limiter of its own): ${text}`);
-  });
-}
-
-/** Paces what goes through the agents of `node:http`, unless an adapter of the program's own paces it. */
-function paceNodeHttp(limiter: Limiter, sightings: Sightings): void {
-  const http = nodeHttp("node:http");
-  const exchange = exchangeOf(limiter, "politely/register");
-  if (http === undefined) return;
-  paceAllAgents(http, (request, connection, proceed) => {
-    sightings.paced(request);
-    if (connection[PACED] === true) proceed();
-    else paceRequest(exchange, request, connection, proceed);
   });
 }
 

@@ -17,6 +17,7 @@ import { describe, expect, it } from "vitest";
 import { type Exchange, exchangeOf } from "../../../src/http/exchange.js";
 import { type NodeHttp, paceAllAgents } from "../../../src/http/node/agents.js";
 import { paceRequest } from "../../../src/http/node/paceRequest.js";
+import { politeInterceptor } from "../../../src/http/undici/index.js";
 import { type Limiter, type Limits, type PolicyInput, politely } from "../../../src/index.js";
 import { type HttpWorld, inHttpWorld, openBody, pause, reply, until } from "../../../src/testing/httpWorld.js";
 
@@ -386,5 +387,27 @@ describe("a request of node:http under way", () => {
       expect(events.flatMap((event) => (event.type === "grant" ? [event.key] : []))).toEqual([a.key, b.key, b.key]);
       proxy.closeAllConnections();
       proxy.close();
+    }));
+
+  it("is not held a second time when the limiter itself sends it, as it does for robots.txt", () =>
+    inHttpWorld(
+      {
+        // Where somebody has put a fetch by node:http in the place of the global one.
+        makeLimiter: (policy) =>
+          politely(policy, { fetch: async (input) => new Response(await read(get(input as string))) }),
+        makeClient(limiter: Limiter) {
+          politeInterceptor(limiter);
+          exchange = exchangeOf(limiter, "a test");
+        },
+        policy: (a) => ({ hosts: { [a]: { concurrency: 1 } }, http: { robots: true, userAgent: "Archive/1.0" } }),
+      },
+      async ({ a, limiter }) => {
+        a.answer = ({ url }, answer) => reply(answer, 200, {}, url === "/robots.txt" ? "User-agent: *\nAllow: /" : url);
+        expect(await read(get(`${a.origin}/page`))).toBe("/page");
+        expect(a.requests.map(({ url }) => url)).toEqual(["/robots.txt", "/page"]);
+        expect(limiter.stats(a.key)?.granted).toBe(2);
+      },
+    ).finally(() => {
+      exchange = undefined;
     }));
 });
