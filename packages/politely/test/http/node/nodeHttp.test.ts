@@ -9,9 +9,11 @@ import http, {
   type RequestOptions,
   request,
 } from "node:http";
+import https from "node:https";
 import { type AddressInfo, connect } from "node:net";
-import type { Duplex } from "node:stream";
-import { text } from "node:stream/consumers";
+import { type Duplex, Readable } from "node:stream";
+import { buffer, text } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import { HttpsProxyAgent } from "https-proxy-agent";
 import { describe, expect, it } from "vitest";
 import { type Exchange, exchangeOf } from "../../../src/http/exchange.js";
@@ -281,6 +283,35 @@ describe("a request of node:http under way", () => {
       const { seen, closed } = watch(get(b.origin));
       await closed;
       expect(seen).toContainEqual(["error", "Error", "ECONNREFUSED", expect.any(String)]);
+      expect(outcomes(world)).toEqual(["server_error"]);
+    }));
+
+  it("takes a large upload by and by, also one that was begun while it waited", () =>
+    play(
+      async ({ a }) => {
+        a.answer = (message, answer) =>
+          void buffer(message as unknown as IncomingMessage).then(({ length }) =>
+            reply(answer, 200, {}, String(length)),
+          );
+        const send = async () => {
+          const sent = request(a.origin, { method: "PUT" });
+          const answer = read(sent);
+          const chunks = Array.from({ length: 80 }, () => Buffer.alloc(65_536));
+          await pipeline(Readable.from(chunks), sent);
+          return answer;
+        };
+        expect(await Promise.all([send(), send()])).toEqual(["5242880", "5242880"]);
+      },
+      { minDelay: 50 },
+    ));
+
+  it("is paced by https as well", () =>
+    play(async (world) => {
+      const { a } = world;
+      const { seen, closed } = watch(https.get(a.origin.replace("http:", "https:")));
+      await closed;
+      // There is no TLS at the other end, and only somebody who tries TLS finds that out.
+      expect(seen).toContainEqual(["error", "Error", expect.stringMatching(/EPROTO|ERR_SSL/), expect.any(String)]);
       expect(outcomes(world)).toEqual(["server_error"]);
     }));
 
