@@ -164,9 +164,8 @@ class AxiosCourier {
 
   /** The absolute URL; undefined when it is none of http or https, or for axios to refuse. */
   #urlOf(config: AxiosConfig): string | undefined {
-    const { location } = globalThis as { location?: { readonly href: string } };
     try {
-      const { href, protocol } = new URL(this.#sender.getUri(config), location?.href);
+      const { href, protocol } = new URL(this.#sender.getUri(config), globalThis.location?.href);
       return protocol === "http:" || protocol === "https:" ? href : undefined;
     } catch {
       return undefined;

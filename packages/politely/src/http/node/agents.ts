@@ -8,7 +8,7 @@ export interface NodeAgent {
 /** `node:http`, as far as it is looked at here. */
 export interface NodeHttp {
   readonly globalAgent: NodeAgent;
-  readonly Agent: { readonly prototype: NodeAgent };
+  readonly Agent: (abstract new (...options: never[]) => NodeAgent) & { readonly prototype: NodeAgent };
   readonly ClientRequest: { readonly prototype: object };
 }
 
@@ -41,15 +41,9 @@ export function paceAllAgents({ Agent, ClientRequest }: NodeHttp, pace: Pace): v
   Object.defineProperty(ClientRequest.prototype, "agent", {
     configurable: true,
     set(this: object, agent: NodeAgent | undefined) {
-      const value =
-        isOfAgentBase(agent) && !(agent instanceof (Agent as unknown as new () => unknown))
-          ? pacedAgent(agent, pace)
-          : agent;
+      const isForeign = agent !== undefined && "callback" in agent && !(agent instanceof Agent);
+      const value = isForeign ? pacedAgent(agent, pace) : agent;
       Object.defineProperty(this, "agent", { value, configurable: true, enumerable: true, writable: true });
     },
   });
-}
-
-function isOfAgentBase(agent: NodeAgent | undefined): agent is NodeAgent {
-  return agent !== undefined && "callback" in agent && typeof agent.callback === "function";
 }

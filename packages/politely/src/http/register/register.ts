@@ -41,7 +41,7 @@ export function register(process: NodeProcess, found: FoundPolicy, politely: Mak
   dispatchers.install();
   const exchange = exchangeOf(limiter, "politely/register");
   paceAllAgents(process.getBuiltinModule("node:http"), (request, connection, proceed) => {
-    sightings.paced(request);
+    sightings.paced.add(request);
     // An adapter of the program's own has paced it.
     if (connection[PACED] === true) proceed();
     else paceRequest(exchange, request, connection, proceed);

@@ -19,7 +19,8 @@ export class Sightings {
   #nodeHttp = 0;
   #created = 0;
   #sent = 0;
-  readonly #paced = new WeakSet<object>();
+  /** Requests of node:http that are paced, by whomever. */
+  readonly paced = new WeakSet<object>();
   readonly #exempt = new Map<string, boolean>();
 
   constructor(readonly limiter: Limiter) {}
@@ -30,11 +31,6 @@ export class Sightings {
     const result = dispatch();
     if (this.#sent === before && this.#counts(String(origin), method)) this.#sent += 1;
     return result;
-  }
-
-  /** A request of node:http is paced, by whomever. */
-  paced(request: object): void {
-    this.#paced.add(request);
   }
 
   /** undici has made a request, whoever sends it. */
@@ -48,7 +44,7 @@ export class Sightings {
     const { request = {} } = message as Message;
     const { protocol = "http:", host = "", method } = request;
     const name = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
-    if (!this.#paced.has(request) && this.#counts(`${protocol}//${name}`, method)) this.#nodeHttp += 1;
+    if (!this.paced.has(request) && this.#counts(`${protocol}//${name}`, method)) this.#nodeHttp += 1;
   };
 
   /** What was paced, and what was not, in one line. `isReplaced`: something took the place of the paced global dispatcher. */
