@@ -22,10 +22,11 @@ export function findPolicy(process: NodeProcess): FoundPolicy {
   try {
     text = process.getBuiltinModule("node:fs").readFileSync(name, "utf8");
   } catch (error) {
-    if (given === "" && isMissing(error)) {
+    const { code, message } = error as Error & { readonly code?: string };
+    if (given === "" && code === "ENOENT") {
       return { policy: { presets: true }, origin: `presets and 1/s, no ${USUAL_NAME} found` };
     }
-    const why = isMissing(error) ? "there is no such file" : messageOf(error);
+    const why = code === "ENOENT" ? "there is no such file" : message;
     const who = given === "" ? "" : `, which ${NAME_VARIABLE} names,`;
     return { problem: notStarted(`${name}${who} cannot be read: ${why}`) };
   }
@@ -46,12 +47,4 @@ export function problemOf(name: string, error: unknown): string {
 
 function notStarted(what: string, lines: readonly string[] = []): string {
   return [`politely: ${what}`, ...lines, "The program was not started, since it would not have been paced."].join("\n");
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
