@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as nodeRequest, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import got, { CancelError, type Got, RequestError, TimeoutError } from "got";
+import got, { CancelError, type Got, type Hooks, RequestError, TimeoutError } from "got";
 import { describe, expect, it } from "vitest";
 import { politeGot } from "../../../src/http/got/index.js";
 import { DeadlineError, type Limiter, type Limits, limit, type PolicyInput, politely } from "../../../src/index.js";
@@ -169,6 +169,29 @@ describe("politeGot", () => {
       };
       expect(await client(`${a.origin}/own`, { request }).text()).toBe("/own");
       expect([sent, granted(world).length]).toEqual([1, 1]);
+    }));
+
+  it("paces where a hook sets or takes away the request function, as got-scraping's does", () =>
+    play(async (world) => {
+      const { limiter, a } = world;
+      let sent = 0;
+      const request = (...args: Parameters<typeof nodeRequest>) => {
+        sent += 1;
+        return nodeRequest(...args);
+      };
+      for (const own of [request, undefined]) {
+        const hooks: Partial<Hooks> = {
+          beforeRequest: [
+            (options) => {
+              options.request = own;
+            },
+          ],
+        };
+        a.answer = ({ url }, answer) => reply(answer, url === "/end" ? 200 : 302, { location: "/end" }, url);
+        expect(await politeGot(got.extend({ hooks }), limiter)(`${a.origin}/own`).text()).toBe("/end");
+        expect(await politeGot(got, limiter)(`${a.origin}/own`, { hooks }).text()).toBe("/end");
+      }
+      expect([sent, granted(world).length]).toEqual([4, 8]);
     }));
 
   it("paces each page of a listing once", () =>
