@@ -4,19 +4,18 @@ import { compileRule, compileSharedRule } from "./compileRule.js";
 import { findGrouping, type Grouping } from "./groupings.js";
 import { isLocalhost, plainHostEnd, readHost, withoutPort } from "./host.js";
 import { compileHttp } from "./httpRules.js";
-import { findPattern, readHostPattern } from "./names.js";
+import { patternFinder, readHostPattern } from "./names.js";
 import { collector, findPreset, type Preset, presets } from "./presets/index.js";
 import { unwrap } from "./reading.js";
 import { policyShape } from "./schema.js";
 import { createResolver } from "./target.js";
-import type { CompiledPolicy, HostLimits, HostRule, Limits, PolicyInput } from "./types.js";
+import type { CompiledPolicy, HostLimits, HostRule, PolicyInput } from "./types.js";
 import { throwIfAny, validate } from "./validate.js";
 import { warningsOfPolicy } from "./warningsOfPolicy.js";
 
-const builtInDefault: Limits = { rate: "1/s" };
 const exemptRule: HostRule = { ...compileHostRule({ enabled: false }, "localhost"), exempt: true };
 /** So many hosts are named in an error. */
-const namedMost = 5;
+const NAMED_MOST = 5;
 
 type HostTable = ReadonlyMap<string, HostRule>;
 /** The rows of a limiter, by their names. */
@@ -39,20 +38,20 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
   const chosen = chosenPresets(input.presets);
   const hasCollector = Array.isArray(input.presets) && input.presets.includes(collector.id);
   const known = presetTable(chosen, hasCollector);
-  const fallback =
-    input.default === undefined && hasCollector
-      ? compileHostRule(collector.policy.default ?? builtInDefault, `presets.${collector.id}`)
-      : compileHostRule(input.default ?? builtInDefault, "default");
+  const collected = hasCollector && input.default === undefined ? collector.policy.default : undefined;
+  const fallbackOrigin = collected === undefined ? "default" : `presets.${collector.id}`;
+  const fallback = compileHostRule(input.default ?? collected ?? { rate: "1/s" }, fallbackOrigin);
   const portKeys = new Set([...own.keys()].filter((key) => withoutPort(key) !== key));
   const groupBy = groupingOf(input.groupBy);
   const nameOf = (key: string): string => (groupBy === undefined ? key : comparedName(key));
+  const [findOwn, findKnown] = [patternFinder(own), patternFinder(known)];
   const beyondOwn = (name: string, key: string): HostRule =>
-    findPattern(known, name) ??
+    findKnown(name) ??
     // By the key as it is: a group named by a number such as 2130706433 must not pass for the address 127.0.0.1.
     (input.localhost !== "limited" && isLocalhost(withoutPort(key)) ? exemptRule : fallback);
 
   const policy: CompiledPolicy = {
-    hostRule: (key) => findPattern(own, nameOf(key)) ?? beyondOwn(nameOf(key), key),
+    hostRule: (key) => findOwn(nameOf(key)) ?? beyondOwn(nameOf(key), key),
     overflow: fallback,
     scopeRule: scopeLookup(input.scopes, chosen),
     global: input.global === undefined ? undefined : compileSharedRule(input.global),
@@ -67,7 +66,7 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
     groupBy,
     together: togetherIn(chosen, own),
     http: compileHttp(input.http),
-    contactWantedBy: (key) => findPattern(known, nameOf(key))?.contactWantedBy,
+    contactWantedBy: (key) => findKnown(nameOf(key))?.contactWantedBy,
     warnings: warningsOfPolicy(input, (text) => {
       const name = unwrap(readHostPattern(text), "host");
       return beyondOwn(name, name);
@@ -109,8 +108,8 @@ function changedTogether(before: CompiledPolicy, after: CompiledPolicy, known: K
 }
 
 function listed(hosts: readonly string[]): string {
-  const more = hosts.length - namedMost;
-  return hosts.slice(0, namedMost).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  const more = hosts.length - NAMED_MOST;
+  return hosts.slice(0, NAMED_MOST).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 function groupingOf(groupBy: PolicyInput["groupBy"]): Grouping | undefined {

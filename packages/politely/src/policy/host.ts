@@ -117,5 +117,6 @@ export function isAddress(host: string): boolean {
 
 /** Drops the port of a key, if it has one: `"example.com:8443"` gives `"example.com"`. */
 export function withoutPort(key: string): string {
-  return key.replace(/(?<=.):\d{1,5}$/, "");
+  const colon = key.lastIndexOf(":");
+  return colon > 0 && /^\d{1,5}$/.test(key.slice(colon + 1)) ? key.slice(0, colon) : key;
 }

@@ -64,10 +64,9 @@ function warningsOfRobots({ robots, userAgent }: HttpPolicy): readonly PolicyWar
       { path, message: "has no userAgent to look for, so that only the rules for everybody count; set http.userAgent" },
     ];
   }
-  if (robots !== true || !/^mozilla\b/i.test(userAgent)) return [];
   const message =
     'looks for rules for "Mozilla", the first word of userAgent; name your program in http.robots.userAgent';
-  return [{ path, message }];
+  return robots === true && /^mozilla\b/i.test(userAgent) ? [{ path, message }] : [];
 }
 
 /** An entry is not merged with what it replaces, so a host that is only given a `concurrency` is no longer paced. */

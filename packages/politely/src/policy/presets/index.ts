@@ -93,12 +93,7 @@ function presetOf(lines: string): Preset {
     sources,
     confidence: confidence as Confidence,
     date,
-    ...Object.fromEntries(
-      variants.map((text) => [
-        text.startsWith("with key: ") ? "withKey" : "withoutContact",
-        limitsOf(text.replace(/^.*?: /, "")),
-      ]),
-    ),
+    ...Object.fromEntries(variants.map((text) => [text.split(":", 1)[0], limitsOf(text.replace(/^.*?: /, ""))])),
   };
 }
 

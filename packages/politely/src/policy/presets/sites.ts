@@ -2,31 +2,31 @@
  * The known sites, two lines each, their parts set off by ` | `:
  *
  * 1. id · hosts (after `together:` where the site counts them as one; `any`: software on many hosts) · limits, those of an intent with
- *    its name in front · what it asks of the User-Agent · confidence · date · limits with a key, or without a contact, where they differ
+ *    its name in front · what it asks of the User-Agent · confidence · date · limits `withKey` or `withoutContact`, where they differ
  * 2. notes · sources, if there are any
  */
 export const sites = `
 arxiv | together: export.arxiv.org arxiv.org | window 1/3s; concurrency 1 | recommended | high | 2026-11-15
   Covers the query, OAI-PMH and RSS interfaces together, over a single connection. Sends no rate headers. | https://info.arxiv.org/help/api/tou.html
-ncbi-eutils | eutils.ncbi.nlm.nih.gov | window 3/s | recommended | high | 2026-11-15 | with key: window 10/s
+ncbi-eutils | eutils.ncbi.nlm.nih.gov | window 3/s | recommended | high | 2026-11-15 | withKey: window 10/s
   Send the parameters tool and email. Run large jobs on weekends or from 21:00 to 05:00 US Eastern. Too fast: 429, later a block of the address. | https://support.nlm.nih.gov/kbArticle/?pn=KA-05510 | https://www.ncbi.nlm.nih.gov/books/NBK25497/
 pubchem | pubchem.ncbi.nlm.nih.gov | window 5/s & 400/min | recommended | medium | 2026-11-15
   At most 300 s of running time a minute as well. X-Throttling-Control shows the load as a traffic light. Too fast: 503. | https://pubchem.ncbi.nlm.nih.gov/docs/programmatic-access
-crossref-polite | api.crossref.org | window 10/s; concurrency 3; list: window 3/s | required, with contact | high | 2026-11-15 | without contact: window 5/s; concurrency 1; list: window 1/s
+crossref-polite | api.crossref.org | window 10/s; concurrency 3; list: window 3/s | required, with contact | high | 2026-11-15 | withoutContact: window 5/s; concurrency 1; list: window 1/s
   The polite pool wants mailto= or an address in User-Agent. Use the intent list for lists and filters. Numbers of 2025-12-01; the live ones come in x-rate-limit-limit, x-rate-limit-interval and x-concurrency-limit. A 403 was set by hand: stop. | https://crossref.org/documentation/retrieve-metadata/rest-api/access-and-authentication/ | https://doi.org/10.64000/wadve-3tj60
 openalex | api.openalex.org | window 100/s | recommended | high | 2026-11-15
   Wants a key since 2026-02-13, with a daily budget in money: 0.01 to 0.10 USD without one, 1 USD with a free one. 429 means the budget is spent, 403 too fast. | https://developers.openalex.org/api-reference/authentication | https://developers.openalex.org/api-reference/errors
-semantic-scholar | api.semanticscholar.org | window 100/5min; backoff exponential | no rule found | medium | 2026-11-15 | with key: window 1/s; backoff exponential
+semantic-scholar | api.semanticscholar.org | window 100/5min; backoff exponential | no rule found | medium | 2026-11-15 | withKey: window 1/s; backoff exponential
   Callers without a key share one pool, so it is often less. Asks for exponential backoff. | https://www.semanticscholar.org/product/api
-datacite | api.datacite.org | window 1000/5min | required, with contact | medium | 2026-11-15 | with key: window 3000/5min
+datacite | api.datacite.org | window 1000/5min | required, with contact | medium | 2026-11-15 | withKey: window 3000/5min
   Per address, with an e-mail in User-Agent or mailto. Less for those who do not say who they are. | https://support.datacite.org/docs/rate-limit
-ror | api.ror.org | window 50/5min | no rule found | medium | 2026-11-15 | with key: window 2000/5min
+ror | api.ror.org | window 50/5min | no rule found | medium | 2026-11-15 | withKey: window 2000/5min
   A client id is free. The lower limit for callers without one is announced for the third quarter of 2026. | https://ror.org/api-client-id
 inaturalist | together: api.inaturalist.org www.inaturalist.org | window 60/min & 10000/day; concurrency 1 | recommended | high | 2026-11-15
   Throttles at 100 a minute and asks for 60. Media above 5 GB an hour or 24 GB a day may end in a lasting block. A query gives at most 10,000 results; go on with id_above. | https://api.inaturalist.org/v1/docs/ | https://www.inaturalist.org/pages/api+recommended+practices
 gbif | api.gbif.org | concurrency 3 | recommended | medium | 2026-11-15
   Three downloads at a time, one under load; more gives 420. Nothing is published for search, which answers 429 when busy. | https://docs.ropensci.org/rgbif/reference/downloads.html
-wikimedia-action-api | together: *.wikipedia.org *.wikimedia.org *.wiktionary.org *.wikidata.org www.mediawiki.org | window 200/min; concurrency 1 | required, with contact | high | 2026-11-19 | without contact: window 10/min; concurrency 1
+wikimedia-action-api | together: *.wikipedia.org *.wikimedia.org *.wiktionary.org *.wikidata.org www.mediawiki.org | window 200/min; concurrency 1 | required, with contact | high | 2026-11-19 | withoutContact: window 10/min; concurrency 1
   About 200 a minute with a contact in User-Agent and 10 without one, counted over all wikis together, one request after the other; more with a login. Several titles at once, gzip, and maxlag=5 for batch jobs. 429 comes with Retry-After. | https://www.mediawiki.org/wiki/API:Etiquette | https://www.mediawiki.org/wiki/Wikimedia_APIs/Rate_limits | https://www.mediawiki.org/wiki/Wikimedia_APIs/Access_policy | https://foundation.wikimedia.org/wiki/Policy:Wikimedia_Foundation_User-Agent_Policy
 wikidata-sparql | query.wikidata.org | window 60/min; concurrency 5 | required, with contact | high | 2026-11-15
   The 60 a minute are seconds of query time: give a query's time as its cost. At most 30 failed queries a minute. Going on after 429 brings a ban of a day. | https://www.mediawiki.org/wiki/Wikidata_Query_Service/User_Manual#Query_limits
@@ -46,7 +46,7 @@ companies-house | api.company-information.service.gov.uk document-api.company-in
   Per key, in fixed windows; the document host counts apart. Sends X-Ratelimit-Remain, -Reset and -Window. Too fast too often: a ban without notice. Two streaming connections. | https://developer.company-information.service.gov.uk/developer-guidelines
 eia | api.eia.gov | window 5/s & 9000/h | no rule found | high | 2026-11-15
   Advice rather than a promise; the true rules are kept secret. A key that was too fast rests for a while. No headers. | https://www.eia.gov/opendata/faqs.php
-openfda | api.fda.gov | window 240/min & 1000/day | no rule found | high | 2026-11-15 | with key: window 240/min & 120000/day
+openfda | api.fda.gov | window 240/min & 1000/day | no rule found | high | 2026-11-15 | withKey: window 240/min & 120000/day
   Only the daily number grows with a key. | https://open.fda.gov/apis/authentication/
 api-data-gov | together: api.data.gov api.nasa.gov api.congress.gov api.govinfo.gov | window 1000/h | no rule found | medium | 2026-11-15
   A rolling hour per key. DEMO_KEY: 30 an hour and 50 a day per address. Sends X-RateLimit-Limit and -Remaining. | https://api.data.gov/docs/rate-limits/
@@ -68,11 +68,11 @@ reuters | www.reuters.com | window 1/10s; concurrency 1 | no rule found | low | 
   Licensed feeds only; robots.txt and the terms restrict programs. A cautious choice.
 binance | api.binance.com | window 6000/min | no rule found | high | 2026-11-15
   Counts weight: give a request's weight as its cost. 429, then 418 with a ban of two minutes to three days; both with Retry-After. 403 is the web firewall. | https://developers.binance.com/docs/binance-spot-api-docs/rest-api/limits
-github-rest | api.github.com | window 60/h; concurrency 100; backoff exponential; search: window 10/min | required, descriptive | high | 2026-11-15 | with key: window 5000/h; concurrency 100; backoff exponential; search: window 30/min
+github-rest | api.github.com | window 60/h; concurrency 100; backoff exponential; search: window 10/min | required, descriptive | high | 2026-11-15 | withKey: window 5000/h; concurrency 100; backoff exponential; search: window 30/min
   Also 900 points and 80 creations a minute. Too fast: 403 or 429 with x-ratelimit-remaining 0 or retry-after, else wait a minute and double it. Going on may ban the integration. | https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
-gitlab-com | gitlab.com | window 500/min | no rule found | medium | 2026-11-15 | with key: window 2000/min
+gitlab-com | gitlab.com | window 500/min | no rule found | medium | 2026-11-15 | withKey: window 2000/min
   Many paths have less: users 300 in 10 minutes. RateLimit-Reset is Unix time. | https://docs.gitlab.com/user/gitlab_com/#rate-limits-on-gitlabcom
-stackexchange | api.stackexchange.com | window 30/s & 300/day | no rule found | high | 2026-11-15 | with key: window 30/s & 10000/day
+stackexchange | api.stackexchange.com | window 30/s & 300/day | no rule found | high | 2026-11-15 | withKey: window 30/s & 10000/day
   Obey the field backoff in the body, in seconds, for the same method. Over 30 a second: dropped, then banned. | https://api.stackexchange.com/docs/throttle
 huggingface-hub | huggingface.co | window 3000/5min; api: window 500/5min; pages: window 100/5min | no rule found | high | 2026-11-15
   Per address, in fixed windows; more with a token. The host's window is that of file downloads; use the intents api and pages for the rest. Trust RateLimit, not RateLimit-Policy. | https://huggingface.co/docs/hub/rate-limits
@@ -94,7 +94,7 @@ mastodon | any | window 300/5min | no rule found | high | 2026-11-15
   What a server has unless its owner changed it (7,500 was seen), per account or address. X-RateLimit-Reset is ISO time. | https://docs.joinmastodon.org/api/rate-limits/
 musicbrainz | musicbrainz.org | window 1/s; concurrency 1 | required, with contact | high | 2026-11-15
   Per address on average; also 50 a second per User-Agent and 300 for everybody. Too fast: 503 to all until it is slower. | https://musicbrainz.org/doc/MusicBrainz_API/Rate_Limiting
-discogs | api.discogs.com | window 25/min | required, descriptive | high | 2026-11-15 | with key: window 60/min
+discogs | api.discogs.com | window 25/min | required, descriptive | high | 2026-11-15 | withKey: window 60/min
   A moving window. Sends X-Discogs-Ratelimit, -Used and -Remaining. | https://www.discogs.com/developers
 scryfall | api.scryfall.com | window 10/s; search: window 2/s | required, descriptive | high | 2026-11-15
   Use the intent search for /cards/search, /cards/named, /cards/random and /cards/collection. Needs an Accept header. A 429 shuts you out for 30 s. Keep answers for a day; take bulk files. | https://scryfall.com/docs/api/rate-limits
