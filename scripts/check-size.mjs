@@ -16,10 +16,10 @@ const bundles = [
     code: 'export { limit } from "politely";',
     without: /\/dist\/http\/headers\//,
     wantedBytes: 25_000,
-    boundBytes: 46_200,
+    boundBytes: 46_100,
   },
   { name: "import { limit }", code: 'export { limit } from "politely";', wantedBytes: 28_000, boundBytes: 56_700 },
-  { name: "the whole root entry", code: 'export * from "politely";', wantedBytes: 54_000, boundBytes: 77_900 },
+  { name: "the whole root entry", code: 'export * from "politely";', wantedBytes: 54_000, boundBytes: 74_200 },
 ];
 
 const areSmall = [];

@@ -5,7 +5,7 @@ import { findGrouping, type Grouping } from "./groupings.js";
 import { isLocalhost, plainHostEnd, readHost, withoutPort } from "./host.js";
 import { compileHttp } from "./httpRules.js";
 import { patternFinder, readHostPattern } from "./names.js";
-import { collector, findPreset, type Preset, presets } from "./presets/index.js";
+import { collector, type Site, sites } from "./presets/sites.js";
 import { unwrap } from "./reading.js";
 import { policyShape } from "./schema.js";
 import { createResolver } from "./target.js";
@@ -131,7 +131,7 @@ function comparedName(key: string): string {
   return port === undefined ? host : `${host}:${port}`;
 }
 
-function presetTable(chosen: readonly Preset[], hasCollector: boolean): ReadonlyMap<string, PresetRule> {
+function presetTable(chosen: readonly Site[], hasCollector: boolean): ReadonlyMap<string, PresetRule> {
   const collected = hasCollector ? hostTable(collector.policy.hosts, () => `presets.${collector.id}`) : [];
   const table = new Map<string, PresetRule>(collected);
   for (const { id, hosts, limits, requiresContact, countsTogether } of chosen) {
@@ -154,9 +154,9 @@ function hostTable(hosts: PolicyInput["hosts"] = {}, originOf: (name: string) =>
   return new Map(rules);
 }
 
-function chosenPresets(names: PolicyInput["presets"] = []): readonly Preset[] {
-  if (names === true) return presets.filter(({ confidence }) => confidence !== "low");
-  return names.flatMap((name) => findPreset(name) ?? []);
+function chosenPresets(names: PolicyInput["presets"] = []): readonly Site[] {
+  if (names === true) return sites.filter(({ confidence }) => confidence !== "low");
+  return sites.filter(({ id }) => names.includes(id));
 }
 
 function compileHostRule(limits: HostLimits, origin: string): HostRule {
@@ -168,7 +168,7 @@ function compileHostRule(limits: HostLimits, origin: string): HostRule {
 }
 
 /** The patterns that decide which hosts count together: those of presets, each with its scope, and those that take hosts out of one. */
-function togetherIn(chosen: readonly Preset[], own: HostTable): ReadonlyMap<string, string> {
+function togetherIn(chosen: readonly Site[], own: HostTable): ReadonlyMap<string, string> {
   const together = new Map<string, string>();
   for (const { countsTogether, hosts, id } of chosen) {
     if (countsTogether === true) for (const host of hosts) together.set(host, presetScope(id));
@@ -182,10 +182,7 @@ function presetScope(id: string): string {
   return `preset:${id}`;
 }
 
-function scopeLookup(
-  scopes: PolicyInput["scopes"] = {},
-  chosen: readonly Preset[],
-): (name: string) => Rule | undefined {
+function scopeLookup(scopes: PolicyInput["scopes"] = {}, chosen: readonly Site[]): (name: string) => Rule | undefined {
   const together = chosen.filter(({ countsTogether }) => countsTogether === true);
   const all = { ...Object.fromEntries(together.map(({ id, limits }) => [presetScope(id), limits])), ...scopes };
   const rules = Object.entries(all).map(([name, limits]) => [name, compileSharedRule(limits)] as const);
