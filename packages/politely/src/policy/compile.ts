@@ -101,10 +101,11 @@ function changedTogether(before: CompiledPolicy, after: CompiledPolicy, known: K
   const scopeOf = (policy: CompiledPolicy, host: string): string | undefined => policy.hostRule(host).scopes?.[0];
   const patterns = [...new Set([...before.together.keys(), ...after.together.keys()])];
   const changed = patterns.filter((name) => before.together.get(name) !== after.together.get(name));
-  const hosts = changed.some((name) => name.startsWith("*."))
-    ? [...known.keys()].filter((name) => !name.startsWith("\n"))
-    : changed.filter((name) => known.has(name));
-  return hosts.filter((host) => scopeOf(before, host) !== scopeOf(after, host));
+  const endings = changed.filter((name) => name.startsWith("*.")).map((name) => name.slice(1));
+  const isCovered = (name: string): boolean => !name.startsWith("\n") && endings.some((end) => name.endsWith(end));
+  const covered = endings.length === 0 ? [] : [...known.keys()].filter(isCovered);
+  const hosts = new Set([...changed.filter((name) => known.has(name)), ...covered]);
+  return [...hosts].filter((host) => scopeOf(before, host) !== scopeOf(after, host));
 }
 
 function listed(hosts: readonly string[]): string {
