@@ -13,6 +13,7 @@ import { Log } from "./observe/log.js";
 import { compilePolicy, sameCounting } from "./policy/compile.js";
 import { compileKeyPolicy } from "./policy/compileKey.js";
 import { durationUs } from "./policy/duration.js";
+import { showValue } from "./policy/showValue.js";
 import type { CompiledPolicy, DomainLimits, Limits, PolicyInput } from "./policy/types.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
 import { type Create, type Front, type MakeFront, sharing } from "./sharing.js";
@@ -175,7 +176,7 @@ function checkOptions(options: Omit<LimiterOptions, "store">): void {
   for (const [name, type, what] of TYPED_OPTIONS) {
     const value: unknown = options[name];
     if (value === undefined || (typeof value === type && value !== null)) continue;
-    throw new TypeError(`${name} must be ${what}; got ${String(value)}.`);
+    throw new TypeError(`${name} must be ${what}; got ${showValue(value)}.`);
   }
   const { clock } = options;
   for (const method of ["now", "wall", "setTimer", "clearTimer"] as const) {
