@@ -21,11 +21,11 @@ export interface RunningServer {
   readonly address: string;
   readonly port: number;
   /** Breaks what is open and frees the port. Calling it again changes nothing. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 interface HttpModule {
-  createServer(answer: (request: ServedRequest, answer: ServedAnswer) => void): Server;
+  readonly createServer: (answer: (request: ServedRequest, answer: ServedAnswer) => void) => Server;
 }
 
 interface Server {

@@ -102,6 +102,16 @@ describe("an origin that listens", () => {
     expect((await (await fetch(`${url}/big`)).arrayBuffer()).byteLength).toBe(5_000_000);
   });
 
+  it("sends slow bodies in order while the program is busy", async () => {
+    const { origin } = await listening({ pages: { "/slow": { body: "0123456789", bodyMs: 20 } } });
+    for (let round = 0; round < 5; round += 1) {
+      const texts = Array.from({ length: 20 }, async () => (await origin.fetch("https://a.test/slow")).text());
+      const endMs = performance.now() + 8;
+      while (performance.now() < endMs);
+      expect(new Set(await Promise.all(texts))).toEqual(new Set(["0123456789"]));
+    }
+  });
+
   it("sends a big body to a slow reader without piling up listeners", async () => {
     const warnings: Error[] = [];
     const note = (warning: Error): void => void warnings.push(warning);

@@ -6,6 +6,8 @@ const slowPieces = 10;
 const pieceBytes = 64 * 1_024;
 const letter = 0x78;
 
+type Controller = ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>;
+
 /** How a body is sent. */
 export interface Way {
   readonly clock: Clock;
@@ -23,15 +25,15 @@ export interface Way {
 /** A body on its way. A slow one comes at its times whether or not somebody reads it. */
 export function bodyStream({ content, bytes }: Body, way: Way): ReadableStream<Uint8Array<ArrayBuffer>> {
   const { clock, signal, startMs, sendMs, isStalled, onEnd } = way;
-  const timers: unknown[] = [];
+  let timer: unknown;
   let sent = 0;
   let unwatch: (() => void) | undefined;
   const end = (): void => {
-    for (const timer of timers) clock.clearTimer(timer);
+    clock.clearTimer(timer);
     unwatch?.();
     onEnd();
   };
-  const push = (to: number, isLast: boolean, controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>) => {
+  const push = (to: number, isLast: boolean, controller: Controller): void => {
     // A copy that its reader may keep.
     const piece = typeof content === "number" ? new Uint8Array(to - sent).fill(letter) : content.slice(sent, to);
     if (to > sent) controller.enqueue(piece);
@@ -39,6 +41,12 @@ export function bodyStream({ content, bytes }: Body, way: Way): ReadableStream<U
     if (!isLast) return;
     controller.close();
     end();
+  };
+  const pushSlowly = (piece: number, controller: Controller): void => {
+    timer = clock.setTimer(startMs + (sendMs * piece) / slowPieces, () => {
+      push(Math.floor((bytes * piece) / slowPieces), piece === slowPieces, controller);
+      if (piece < slowPieces) pushSlowly(piece + 1, controller);
+    });
   };
   return new ReadableStream({
     start(controller) {
@@ -49,13 +57,7 @@ export function bodyStream({ content, bytes }: Body, way: Way): ReadableStream<U
           end();
         });
       if (isStalled) push(Math.floor(bytes / 2), false, controller);
-      else if (sendMs > 0) {
-        for (let piece = 1; piece <= slowPieces; piece += 1) {
-          const to = Math.floor((bytes * piece) / slowPieces);
-          const atMs = startMs + (sendMs * piece) / slowPieces;
-          timers.push(clock.setTimer(atMs, () => push(to, piece === slowPieces, controller)));
-        }
-      }
+      else if (sendMs > 0) pushSlowly(1, controller);
     },
     pull(controller) {
       if (isStalled || sendMs > 0) return;

@@ -39,7 +39,7 @@ export function timeModel(time: Time, random: () => number): TimeModel {
     }
     case "queue": {
       const service = timeModel(time.service, random);
-      const freeAtMs: number[] = new Array<number>(time.workers).fill(Number.NEGATIVE_INFINITY);
+      const freeAtMs = Array.from({ length: time.workers }, () => Number.NEGATIVE_INFINITY);
       return (atMs) => {
         const first = freeAtMs.indexOf(Math.min(...freeAtMs));
         freeAtMs[first] = Math.max(atMs, freeAtMs[first]) + service(atMs);

@@ -14,19 +14,29 @@ export interface Quota {
   readonly windowUs: number;
 }
 
+/** Until when an answer with `Retry-After` told somebody to stay away. */
+export interface Told {
+  toldUntilUs: number;
+}
+
 /** One limit of a site for one client. Time is whole microseconds and never steps back. */
-export interface SiteLimit {
+export interface SiteLimit extends LimitState, Told {
+  readonly name: string;
+}
+
+/** What a kind of limit does. */
+interface LimitState {
   /** 0 when a request may come now; else how long until it may, if nobody else comes. Infinity: only others can tell. Asked once for each arrival. */
   waitUs(nowUs: number): number;
-  /** Counts a request that every limit lets in. Gives how long the site holds it back before it starts to work on it. */
-  take?(nowUs: number): number;
+  /** Counts a request that every limit lets in. Gives how long the site holds it back before it starts to work on it, if it does. */
+  take?(nowUs: number): number | undefined;
   /** What it says about itself; absent when it has no number of requests to say. */
   readonly says?: {
     readonly count: number;
     readonly windowUs: number;
-    left(nowUs: number): number;
+    readonly left: (nowUs: number) => number;
     /** When all of `count` may come again. */
-    wholeAtUs(nowUs: number): number;
+    readonly wholeAtUs: (nowUs: number) => number;
   };
   readonly inFlight?: InFlight;
   /** Whether a ban runs. */
@@ -38,7 +48,7 @@ type RuleOf<Kind extends LimitRule["kind"]> = Extract<LimitRule, { kind: Kind }>
 const dayUs = 86_400_000_000;
 
 /** How each kind of limit begins for a new client. `wallOffsetUs` turns the clock into the origin's wall clock by addition. */
-const kinds: { readonly [Kind in LimitRule["kind"]]: (rule: RuleOf<Kind>, wallOffsetUs: number) => SiteLimit } = {
+const kinds: { readonly [Kind in LimitRule["kind"]]: (rule: RuleOf<Kind>, wallOffsetUs: number) => LimitState } = {
   concurrency({ count }) {
     const inFlight = new InFlight();
     return { inFlight, waitUs: (nowUs) => (inFlight.countAt(nowUs) < count ? 0 : Number.POSITIVE_INFINITY) };
@@ -150,16 +160,17 @@ const kinds: { readonly [Kind in LimitRule["kind"]]: (rule: RuleOf<Kind>, wallOf
 
 /** Begins a limit for a new client. */
 export function beginLimit(rule: LimitRule, wallOffsetUs: number): SiteLimit {
-  return kinds[rule.kind](rule as never, wallOffsetUs);
+  const kind = kinds[rule.kind](rule as never, wallOffsetUs);
+  return { ...kind, name: rule.name ?? rule.kind, toldUntilUs: Number.NEGATIVE_INFINITY };
 }
 
 /** What a limit says about itself, after a request has been decided; nothing when it has no number of requests to say. */
-export function quotaOf(name: string, limit: SiteLimit, nowUs: number): readonly Quota[] {
+export function quotaOf(limit: SiteLimit, nowUs: number): readonly Quota[] {
   if (limit.says === undefined) return [];
   const { count, windowUs, left, wholeAtUs } = limit.says;
   const remaining = left(nowUs);
   const resetAtUs = remaining > 0 ? wholeAtUs(nowUs) : nowUs + limit.waitUs(nowUs);
-  return [{ name, count, windowUs, remaining, resetAtUs }];
+  return [{ name: limit.name, count, windowUs, remaining, resetAtUs }];
 }
 
 /** The last `count` instants. */

@@ -3,7 +3,7 @@ import type { Incoming } from "./site.js";
 import type { Send } from "./virtualFetch.js";
 
 interface StreamModule {
-  pipeline(from: ReadableStream<Uint8Array>, to: ServedAnswer): Promise<void>;
+  readonly pipeline: (from: ReadableStream<Uint8Array>, to: ServedAnswer) => Promise<void>;
 }
 
 const nodeStreams: string = "node:stream/promises";

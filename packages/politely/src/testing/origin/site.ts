@@ -2,11 +2,19 @@ import { toUs } from "../../engine/systemClock.js";
 import { parseRetryAfter } from "../../http/headers/retryAfter.js";
 import { onAbort } from "../../http/onAbort.js";
 import type { Clock } from "../../types.js";
-import { type Answer, type Behaviour, type Body, type LimitRule, answer as readAnswer, textBody } from "./behaviour.js";
+import {
+  type Answer,
+  type Behaviour,
+  type Body,
+  type LimitRule,
+  answer as readAnswer,
+  type Time,
+  textBody,
+} from "./behaviour.js";
 import { bodyStream } from "./body.js";
 import { createRandom, type TimeModel, timeModel } from "./chance.js";
 import { OriginCounts } from "./counts.js";
-import { beginLimit, type Quota, quotaOf, type SiteLimit } from "./limits.js";
+import { beginLimit, type Quota, quotaOf, type SiteLimit, type Told } from "./limits.js";
 import { httpDate, type Instant, quotaFields, retryAfterText } from "./says.js";
 import type { OriginCall, OriginRequest } from "./types.js";
 
@@ -27,23 +35,6 @@ export interface Surroundings {
   /** True wall time minus the clock, in milliseconds, as it was when the origin began. Later changes of the client's wall clock are its own. */
   readonly wallOffsetMs: number;
   readonly all: OriginCounts;
-}
-
-/** Until when an answer with `Retry-After` told somebody to stay away. */
-interface Told {
-  toldUntilUs: number;
-}
-
-/** One client of one limit. */
-interface Client extends Told {
-  readonly rule: LimitRule;
-  readonly limit: SiteLimit;
-}
-
-/** One limit of a host, with each of its clients. */
-interface Limit {
-  readonly rule: LimitRule;
-  readonly clients: Map<string, Client>;
 }
 
 /** What a host has decided about a request that arrived. */
@@ -68,27 +59,29 @@ export class Host {
   readonly #behaviour: Behaviour;
   readonly #around: Surroundings;
   readonly #wallOffsetMs: number;
-  readonly #limits: readonly Limit[];
-  readonly #latency: TimeModel;
-  readonly #refusalLatency: TimeModel;
-  readonly #travel: TimeModel;
   readonly #random: () => number;
+  readonly #times: Readonly<Record<"travel" | "latency" | "refusal", TimeModel>>;
+  /** The clients of each limit. */
+  readonly #clients: readonly Map<string, SiteLimit>[];
   readonly #everybody: Told = { toldUntilUs: Number.NEGATIVE_INFINITY };
   #scripted = 0;
 
   constructor(name: string, behaviour: Behaviour, around: Surroundings) {
     const { latency, refusal, travel, limits } = behaviour;
-    const chance = (what: string): (() => number) => createRandom(around.seed, `${what} ${name}`);
+    const model = (what: string, time: Time): TimeModel =>
+      timeModel(time, createRandom(around.seed, `${what} ${name}`));
     const isQueue = typeof latency === "object" && latency.kind === "queue";
     this.#name = name;
     this.#behaviour = behaviour;
     this.#around = around;
     this.#wallOffsetMs = around.wallOffsetMs + behaviour.wallSkewMs;
-    this.#limits = limits.map((rule) => ({ rule, clients: new Map() }));
-    this.#latency = timeModel(latency, chance("latency"));
-    this.#refusalLatency = timeModel(refusal.latency ?? (isQueue ? 0 : latency), chance("refusal"));
-    this.#travel = timeModel(travel, chance("travel"));
-    this.#random = chance("answers");
+    this.#random = createRandom(around.seed, `answers ${name}`);
+    this.#times = {
+      travel: model("travel", travel),
+      latency: model("latency", latency),
+      refusal: model("refusal", refusal.latency ?? (isQueue ? 0 : latency)),
+    };
+    this.#clients = limits.map(() => new Map());
     this.counts = new OriginCounts(around.clock, around.keepRequests);
   }
 
@@ -100,14 +93,17 @@ export class Host {
   async answer(incoming: Incoming, signal: AbortSignal | undefined): Promise<Response> {
     signal?.throwIfAborted();
     const { clock } = this.#around;
-    const travelMs = this.#travel(0);
+    const travelMs = this.#times.travel(0);
     if (travelMs > 0) await until(clock, clock.now() + travelMs, signal);
     const arrival = this.#arrive(incoming);
     const { request, answer, problem, end } = arrival;
     try {
       const readyAtMs = request.atMs + request.heldBackMs;
       await until(clock, readyAtMs, signal);
-      const answerAtMs = this.#answerAtMs(arrival, readyAtMs);
+      const { latency, refusal } = this.#times;
+      const model = request.refusedBy === undefined ? latency : refusal;
+      const never = answer.fault === "timeout" ? Number.POSITIVE_INFINITY : undefined;
+      const answerAtMs = readyAtMs + (never ?? answer.latencyMs ?? model(readyAtMs));
       // Known ahead, so that who ends at an instant has left before who arrives at it.
       if (answer.fault !== "stall") end(toUs(answerAtMs + answer.bodyMs));
       await until(clock, answerAtMs, signal);
@@ -129,56 +125,51 @@ export class Host {
     }
     const atMs = clock.now();
     const nowUs = toUs(atMs);
-    const clients = this.#limits.map((each) => this.#clientOf(each, headers));
+    const limits = this.#behaviour.limits.map((rule, index) => this.#limitOf(rule, this.#clients[index], headers));
     const was = {
-      isDuringBan: clients.some(({ limit }) => limit.isBan?.(nowUs)),
-      isBeforeRetryAfter: [this.#everybody, ...clients].some(({ toldUntilUs }) => nowUs < toldUntilUs),
+      isDuringBan: limits.some((limit) => limit.isBan?.(nowUs)),
+      isBeforeRetryAfter: [this.#everybody, ...limits].some(({ toldUntilUs }) => nowUs < toldUntilUs),
     };
-    const waitsUs = clients.map(({ limit }) => limit.waitUs(nowUs));
-    const refusing = clients.filter((_, index) => waitsUs[index] > 0);
-    const taking = refusing.length === 0 ? clients : [];
-    const heldBackUs = Math.max(0, ...taking.map(({ limit }) => limit.take?.(nowUs) ?? 0));
+    const waitsUs = limits.map((limit) => limit.waitUs(nowUs));
+    const refusing = limits.filter((_, index) => waitsUs[index] > 0);
+    const taking = refusing.length === 0 ? limits : [];
+    const heldBackUs = Math.max(0, ...taking.map((limit) => limit.take?.(nowUs) ?? 0));
 
     const path = url.pathname + url.search;
     const index = this.counts.total;
     const call = { atMs, method, url: withoutFragment(url), host: this.#name, path, headers, index };
-    const refusedBy = refusing.at(0)?.rule;
-    const { answer, problem } = this.#answerTo(call, refusedBy);
+    const { answer, problem } = this.#answerTo(call, refusing.length > 0);
     const request: OriginRequest = {
       ...call,
       status: answer.fault === "reset" || answer.fault === "timeout" ? undefined : answer.status,
-      refusedBy: refusedBy && (refusedBy.name ?? refusedBy.kind),
+      refusedBy: refusing.at(0)?.name,
       trueWaitMs: longestKnown(waitsUs) / 1_000,
       heldBackMs: heldBackUs / 1_000,
       fault: answer.fault,
     };
     const ends = [this.counts, all].map((counts) => counts.add(request, was));
-    for (const { limit } of taking) if (limit.inFlight !== undefined) ends.push(limit.inFlight.enter(nowUs));
+    for (const { inFlight } of taking) if (inFlight !== undefined) ends.push(inFlight.enter(nowUs));
     return {
       request,
       answer,
       problem,
       told: refusing.length > 0 ? refusing : [this.#everybody],
-      quotas: clients.flatMap(({ rule, limit }) => quotaOf(rule.name ?? rule.kind, limit, nowUs)),
+      quotas: limits.flatMap((limit) => quotaOf(limit, nowUs)),
       end: (untilUs) => {
         for (const end of ends) end(untilUs);
       },
     };
   }
 
-  #clientOf({ rule, clients }: Limit, headers: Incoming["headers"]): Client {
+  #limitOf(rule: LimitRule, clients: Map<string, SiteLimit>, headers: Incoming["headers"]): SiteLimit {
     const id = rule.countBy === undefined ? "" : (headers[rule.countBy] ?? "");
-    let client = clients.get(id);
-    if (client === undefined) {
-      const limit = beginLimit(rule, toUs(this.#wallOffsetMs));
-      client = { rule, limit, toldUntilUs: Number.NEGATIVE_INFINITY };
-      clients.set(id, client);
-    }
-    return client;
+    const limit = clients.get(id) ?? beginLimit(rule, toUs(this.#wallOffsetMs));
+    clients.set(id, limit);
+    return limit;
   }
 
-  #answerTo(call: OriginCall, refusedBy: LimitRule | undefined): Pick<Arrival, "answer" | "problem"> {
-    if (refusedBy !== undefined) {
+  #answerTo(call: OriginCall, isRefused: boolean): Pick<Arrival, "answer" | "problem"> {
+    if (isRefused) {
       const { status } = this.#behaviour.refusal;
       const own = status[Math.min(this.counts.refused, status.length - 1)];
       return { answer: readAnswer({ status: own, body: "Too many requests\n" }, "refusal"), problem: undefined };
@@ -202,13 +193,6 @@ export class Host {
     const answer = answers.at(this.#scripted) ?? readAnswer(200, "answers");
     this.#scripted = Math.min(this.#scripted + 1, answers.length);
     return answer;
-  }
-
-  /** When the answer's headers go out; Infinity: never. To be asked once, when the site begins to work on it. */
-  #answerAtMs({ request, answer }: Arrival, readyAtMs: number): number {
-    if (answer.fault === "timeout") return Number.POSITIVE_INFINITY;
-    const model = request.refusedBy === undefined ? this.#latency : this.#refusalLatency;
-    return readyAtMs + (answer.latencyMs ?? model(readyAtMs));
   }
 
   /** Sends the answer as it goes out at `startMs`. */
@@ -250,20 +234,19 @@ export class Host {
 
 /** Waits for an instant that is ahead; Infinity: for ever. Rejects when the signal is aborted first. Leaves nothing behind. */
 async function until(clock: Clock, atMs: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
   if (atMs <= clock.now()) return;
   await new Promise<void>((resolve, reject) => {
-    let timer: unknown;
-    const unwatch =
-      signal &&
-      onAbort(signal, () => {
-        clock.clearTimer(timer);
-        reject(signal.reason);
-      });
-    if (atMs === Number.POSITIVE_INFINITY) return;
-    timer = clock.setTimer(atMs, () => {
+    const wake = (): void => {
       unwatch?.();
       resolve();
-    });
+    };
+    const timer = atMs === Number.POSITIVE_INFINITY ? undefined : clock.setTimer(atMs, wake);
+    const giveUp = (): void => {
+      clock.clearTimer(timer);
+      reject(signal?.reason);
+    };
+    const unwatch = signal && onAbort(signal, giveUp);
   });
 }
 

@@ -132,7 +132,7 @@ describe("what a limit says about itself", () => {
         const state = beginLimit(rule, wallMs * 1_000);
         const letInUs: number[] = [];
         const look = (nowUs: number): void => {
-          const [quota] = quotaOf("limit", state, nowUs);
+          const [quota] = quotaOf(state, nowUs);
           if (quota === undefined) throw new Error("This kind of limit has a quota.");
           const { count, remaining, resetAtUs } = quota;
           const beforeReset = howMany(oracle, letInUs, resetAtUs - 1);
