@@ -4,12 +4,11 @@ import { normaliseHost, readHostOfUrl } from "../policy/host.js";
 import { showValue } from "../policy/showValue.js";
 import type { Clock } from "../types.js";
 import { type Behaviour, behaviourFields } from "./origin/behaviour.js";
+import { listenOn, type Send, virtualFetch } from "./origin/clients.js";
 import { OriginCounts } from "./origin/counts.js";
-import { listenOn } from "./origin/listen.js";
 import { namedValues, numberFrom, type Reader, record, usually } from "./origin/reader.js";
 import { Host, type Surroundings } from "./origin/site.js";
 import type { ListeningOrigin, ListenOptions, VirtualOriginOptions } from "./origin/types.js";
-import { type Send, virtualFetch } from "./origin/virtualFetch.js";
 
 /** The machine's clock, one for all origins, so that it is one timeline. */
 const machineClock = systemClock();

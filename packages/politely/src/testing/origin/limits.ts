@@ -3,15 +3,21 @@ import { InFlight } from "./counts.js";
 
 /** What a limit tells its clients about itself at one instant. Instants are in microseconds of the origin's clock. */
 export interface Quota {
-  readonly name: string;
   /** The most requests that may come at once. */
   readonly count: number;
   /** How many more would be let in right now. */
   readonly remaining: number;
-  /** With none remaining, when the next one is let in; otherwise when all of `count` may come again. */
-  readonly resetAtUs: number;
+  /** When all of `count` may come again. */
+  readonly wholeAtUs: number;
   /** How long it takes from none remaining to all of them. */
   readonly windowUs: number;
+}
+
+/** The same under the limit's name. */
+export interface NamedQuota extends Quota {
+  readonly name: string;
+  /** With none remaining, when the next one is let in; otherwise when all of `count` may come again. */
+  readonly resetAtUs: number;
 }
 
 /** Until when an answer with `Retry-After` told somebody to stay away. */
@@ -31,13 +37,7 @@ interface LimitState {
   /** Counts a request that every limit lets in. Gives how long the site holds it back before it starts to work on it, if it does. */
   take?(nowUs: number): number | undefined;
   /** What it says about itself; absent when it has no number of requests to say. */
-  readonly says?: {
-    readonly count: number;
-    readonly windowUs: number;
-    readonly left: (nowUs: number) => number;
-    /** When all of `count` may come again. */
-    readonly wholeAtUs: (nowUs: number) => number;
-  };
+  says?(nowUs: number): Quota;
   readonly inFlight?: InFlight;
   /** Whether a ban runs. */
   isBan?(nowUs: number): boolean;
@@ -67,7 +67,7 @@ const kinds: { readonly [Kind in LimitRule["kind"]]: (rule: RuleOf<Kind>, wallOf
         startUs = startAt(nowUs);
         return 0;
       },
-      says: { count, windowUs: perUs, left: leftAt, wholeAtUs },
+      says: (nowUs) => ({ count, windowUs: perUs, remaining: leftAt(nowUs), wholeAtUs: wholeAtUs(nowUs) }),
     };
   },
 
@@ -76,11 +76,9 @@ const kinds: { readonly [Kind in LimitRule["kind"]]: (rule: RuleOf<Kind>, wallOf
     return {
       waitUs: (nowUs) => window.waitUs(nowUs),
       take: (nowUs) => window.add(nowUs),
-      says: {
-        count,
-        windowUs: perUs,
-        left: (nowUs) => count - window.countAt(nowUs),
-        wholeAtUs: (nowUs) => Math.max(nowUs, window.newestUs + perUs),
+      says(nowUs) {
+        const wholeAtUs = Math.max(nowUs, window.newestUs + perUs);
+        return { count, windowUs: perUs, remaining: count - window.countAt(nowUs), wholeAtUs };
       },
     };
   },
@@ -97,11 +95,10 @@ const kinds: { readonly [Kind in LimitRule["kind"]]: (rule: RuleOf<Kind>, wallOf
         seenUs = nowUs;
         return 0;
       },
-      says: {
-        count: burst,
-        windowUs: Math.ceil((burst * perUs) / count),
-        left: (nowUs) => Math.floor((burst * perUs - owedAt(nowUs)) / perUs),
-        wholeAtUs: (nowUs) => nowUs + Math.ceil(owedAt(nowUs) / count),
+      says(nowUs) {
+        const remaining = Math.floor((burst * perUs - owedAt(nowUs)) / perUs);
+        const wholeAtUs = nowUs + Math.ceil(owedAt(nowUs) / count);
+        return { count: burst, windowUs: Math.ceil((burst * perUs) / count), remaining, wholeAtUs };
       },
     };
   },
@@ -129,11 +126,14 @@ const kinds: { readonly [Kind in LimitRule["kind"]]: (rule: RuleOf<Kind>, wallOf
         lastMs = Math.floor(nowUs / 1_000);
         return nodelay ? 0 : Math.floor((excess * 1_000) / perSecond) * 1_000;
       },
-      says: {
-        count: burst + 1,
-        windowUs: Math.ceil(((burst + 1) * request * 1_000) / perSecond) * 1_000,
-        left: (nowUs) => Math.max(0, Math.floor((most - excessAt(nowUs)) / request) + 1),
-        wholeAtUs: (nowUs) => (excessAt(nowUs) === 0 ? nowUs : leakedAtUs(excess + request)),
+      says(nowUs) {
+        const now = excessAt(nowUs);
+        return {
+          count: burst + 1,
+          windowUs: Math.ceil(((burst + 1) * request * 1_000) / perSecond) * 1_000,
+          remaining: Math.max(0, Math.floor((most - now) / request) + 1),
+          wholeAtUs: now === 0 ? nowUs : leakedAtUs(excess + request),
+        };
       },
     };
   },
@@ -165,12 +165,11 @@ export function beginLimit(rule: LimitRule, wallOffsetUs: number): SiteLimit {
 }
 
 /** What a limit says about itself, after a request has been decided; nothing when it has no number of requests to say. */
-export function quotaOf(limit: SiteLimit, nowUs: number): readonly Quota[] {
-  if (limit.says === undefined) return [];
-  const { count, windowUs, left, wholeAtUs } = limit.says;
-  const remaining = left(nowUs);
-  const resetAtUs = remaining > 0 ? wholeAtUs(nowUs) : nowUs + limit.waitUs(nowUs);
-  return [{ name: limit.name, count, windowUs, remaining, resetAtUs }];
+export function quotaOf(limit: SiteLimit, nowUs: number): readonly NamedQuota[] {
+  const quota = limit.says?.(nowUs);
+  if (quota === undefined) return [];
+  const resetAtUs = quota.remaining > 0 ? quota.wholeAtUs : nowUs + limit.waitUs(nowUs);
+  return [{ ...quota, name: limit.name, resetAtUs }];
 }
 
 /** The last `count` instants. */

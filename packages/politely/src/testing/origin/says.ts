@@ -1,5 +1,5 @@
 import type { Behaviour } from "./behaviour.js";
-import type { Quota } from "./limits.js";
+import type { NamedQuota } from "./limits.js";
 import type { OriginRetryAfter } from "./types.js";
 
 /** An instant on both clocks of an origin, in milliseconds. */
@@ -27,13 +27,13 @@ export function retryAfterText(
 /** Writes the fields of the families that were asked for. None when there is no limit that has something to tell. */
 export function quotaFields(
   { families, resetAs }: NonNullable<Behaviour["quotaHeaders"]>,
-  quotas: readonly Quota[],
+  quotas: readonly NamedQuota[],
   { nowMs, wallMs }: Instant,
 ): Record<string, string> {
   const [tightest] = quotas.toSorted(byTightness);
   if (tightest === undefined) return {};
-  const waitMs = ({ resetAtUs }: Quota): number => Math.max(0, resetAtUs / 1_000 - nowMs);
-  const windowOf = ({ windowUs }: Quota): number => Math.max(1, wholeSeconds(windowUs / 1_000));
+  const waitMs = ({ resetAtUs }: NamedQuota): number => Math.max(0, resetAtUs / 1_000 - nowMs);
+  const windowOf = ({ windowUs }: NamedQuota): number => Math.max(1, wholeSeconds(windowUs / 1_000));
   const resetMs = waitMs(tightest);
   const resets = {
     delta: wholeSeconds(resetMs),
@@ -52,7 +52,7 @@ export function quotaFields(
     if (family === "triple") fields["ratelimit-policy"] = `${tightest.count};w=${windowOf(tightest)}`;
   }
   if (families.includes("list")) {
-    const list = (text: (quota: Quota) => string): string => quotas.map(text).join(", ");
+    const list = (text: (quota: NamedQuota) => string): string => quotas.map(text).join(", ");
     fields["ratelimit-policy"] = list((each) => `"${each.name}";q=${each.count};w=${windowOf(each)}`);
     fields.ratelimit = list((each) => `"${each.name}";r=${each.remaining};t=${wholeSeconds(waitMs(each))}`);
   }
@@ -65,7 +65,7 @@ export function httpDate(wallSeconds: number): string {
 }
 
 /** The limit with the least share remaining first; of those with the same, the one that resets last. */
-function byTightness(one: Quota, other: Quota): number {
+function byTightness(one: NamedQuota, other: NamedQuota): number {
   return one.remaining / one.count - other.remaining / other.count || other.resetAtUs - one.resetAtUs;
 }
 

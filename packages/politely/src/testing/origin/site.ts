@@ -14,7 +14,7 @@ import {
 import { bodyStream } from "./body.js";
 import { createRandom, type TimeModel, timeModel } from "./chance.js";
 import { OriginCounts } from "./counts.js";
-import { beginLimit, type Quota, quotaOf, type SiteLimit, type Told } from "./limits.js";
+import { beginLimit, type NamedQuota, quotaOf, type SiteLimit, type Told } from "./limits.js";
 import { httpDate, type Instant, quotaFields, retryAfterText } from "./says.js";
 import type { OriginCall, OriginRequest } from "./types.js";
 
@@ -45,7 +45,7 @@ interface Arrival {
   readonly problem: { readonly error: unknown } | undefined;
   /** Those to whom the answer's `Retry-After` speaks: the clients of the limits that refuse, else everybody. */
   readonly told: readonly Told[];
-  readonly quotas: readonly Quota[];
+  readonly quotas: readonly NamedQuota[];
   readonly end: (untilUs: number) => void;
 }
 
