@@ -3,10 +3,17 @@ import { systemClock } from "../engine/systemClock.js";
 import { normaliseHost, readHostOfUrl } from "../policy/host.js";
 import { showValue } from "../policy/showValue.js";
 import type { Clock } from "../types.js";
-import { type Behaviour, behaviourFields } from "./origin/behaviour.js";
 import { listenOn, type Send, virtualFetch } from "./origin/clients.js";
 import { OriginCounts } from "./origin/counts.js";
-import { namedValues, numberFrom, type Reader, record, usually } from "./origin/reader.js";
+import {
+  type Behaviour,
+  behaviourFields,
+  namedValues,
+  numberFrom,
+  type Reader,
+  record,
+  usually,
+} from "./origin/options.js";
 import { Host, type Surroundings } from "./origin/site.js";
 import type { ListeningOrigin, ListenOptions, VirtualOriginOptions } from "./origin/types.js";
 

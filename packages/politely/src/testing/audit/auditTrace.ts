@@ -7,7 +7,6 @@ import type { AuditedKey, AuditOptions, AuditPeak, AuditReport, TraceAudit, Trac
 
 const secondUs = 1_000_000;
 const maxHostsKnown = 10_000;
-const maxNumberOfEntries = 2 ** 32;
 
 /**
  * Says whether a trace kept to a policy: for each key the tightest violation of each limit, with the entries that prove it.
@@ -50,18 +49,18 @@ export function createTraceAudit(policy: PolicyInput = {}, options: AuditOptions
   return new Audit(compilePolicy(policy), options);
 }
 
+type Target = Parameters<CompiledPolicy["resolve"]>[0];
 type OptionRule = readonly [name: keyof AuditOptions, isFine: (value: number) => boolean, rule: string];
 
+const isLength = (ms: number): boolean => ms >= 0 && ms <= 1e12;
+const isWholeFrom = (least: number) => (count: number) => Number.isSafeInteger(count) && count >= least;
+
 const optionRules: readonly OptionRule[] = [
-  ["slackMs", (ms) => ms >= 0 && ms <= 1e12, "milliseconds from 0 to 1e12"],
-  ["answerWithinMs", (ms) => ms >= 0 && ms <= 1e12, "milliseconds from 0 to 1e12"],
+  ["slackMs", isLength, "milliseconds from 0 to 1e12"],
+  ["answerWithinMs", isLength, "milliseconds from 0 to 1e12"],
   ["wallAtZeroMs", Number.isFinite, "finite"],
-  ["maxProof", (most) => Number.isSafeInteger(most) && most >= 2, "a whole number from 2"],
-  [
-    "maxEntries",
-    (most) => Number.isSafeInteger(most) && most >= 1 && most <= maxNumberOfEntries,
-    "a whole number from 1 to 2^32",
-  ],
+  ["maxProof", isWholeFrom(2), "a whole number from 2"],
+  ["maxEntries", (count) => isWholeFrom(1)(count) && count <= 2 ** 32, "a whole number from 1 to 2^32"],
 ];
 
 type Costs = Readonly<Record<"rate" | "window" | "quota", number>>;
@@ -100,7 +99,8 @@ class Audit implements TraceAudit {
     const { cost = 1, status, host, url, intent, scopes } = entry;
     checkCost(cost);
     const isHostAlone = url === undefined && intent === undefined && scopes === undefined && host !== undefined;
-    const target = (isHostAlone && this.#ofHost.get(host)) || this.#policy.resolve(targetOf(entry));
+    const target =
+      (isHostAlone && this.#ofHost.get(host)) || this.#policy.resolve({ url, host, intent, scopes } as Target);
     const asked = this.#trace.add(entry);
     const keys = "key" in target ? this.#keysOf(target) : target;
     for (const key of keys) {
@@ -183,15 +183,6 @@ class Audit implements TraceAudit {
       isClean: violations.length === 0 && ignored.count === 0,
     };
   }
-}
-
-function targetOf({ url, host, intent, scopes }: TraceEntry) {
-  return {
-    ...(url === undefined ? {} : { url }),
-    ...(host === undefined ? {} : { host }),
-    ...(intent === undefined ? {} : { intent }),
-    ...(scopes === undefined ? {} : { scopes }),
-  };
 }
 
 /** What an entry takes from each kind of limit of a key. A record may speak of the key by its name. */

@@ -12,7 +12,7 @@ import {
   type UnitsOf,
 } from "./runs.js";
 import { type Asked, sorted, type Timeline, type Trace } from "./trace.js";
-import type { AuditLimit, AuditViolation, IgnoredRetryAfter } from "./types.js";
+import type { AuditViolation, IgnoredRetryAfter } from "./types.js";
 
 /** What one key is judged by. */
 export interface Case {
@@ -28,13 +28,7 @@ export interface Case {
 }
 
 /** What a limit says of what broke it. */
-interface Finding {
-  readonly limit: AuditLimit;
-  readonly text: string | undefined;
-  readonly allowed: number;
-  readonly found: number;
-  readonly says: string;
-}
+type Finding = Pick<AuditViolation, "limit" | "allowed" | "found" | "says"> & { readonly text: string | undefined };
 
 /** The tightest violation of each limit of the rule, in the order in which the policy's fields are documented. */
 export function judgeKey(it: Case): AuditViolation[] {
@@ -186,19 +180,13 @@ function amount({ units, first, last }: Run): string {
   return units === starts ? `${units} ${starts === 1 ? "start" : "starts"}` : `${units} units in ${starts} starts`;
 }
 
-/** Starts of one host inside a time it had asked to be left alone. */
-export interface Ignored {
-  readonly count: number;
-  readonly worst: readonly IgnoredRetryAfter[];
-}
-
 /**
  * Finds the starts that surely came after an answer and before the time it had asked for was over.
  *
  * A start at or before the answer was on the way already. Of all answers there have been, the one that asks to stay away longest
  * counts. At most `most` are named, those that were earliest by most; all are counted.
  */
-export function ignoredRetryAfters(trace: Trace, ids: Uint32Array, asked: readonly Asked[], most: number): Ignored {
+export function ignoredRetryAfters(trace: Trace, ids: Uint32Array, asked: readonly Asked[], most: number) {
   const answers = asked.toSorted((one, other) => one.answered.hi - other.answered.hi);
   const starts = asked.length === 0 ? ids.subarray(0, 0) : ids.filter((id) => trace.isSent(id));
   let found: { readonly id: number; readonly by: Asked; readonly earlyUs: number }[] = [];
@@ -230,11 +218,6 @@ function described(trace: Trace, id: number, by: Asked, earlyUs: number): Ignore
   const roundUs = earlyUs >= 1_000_000 ? 1_000 : 1;
   const early = formatDuration(Math.floor(earlyUs / roundUs) * roundUs);
   const says = `started ${isExact ? "" : "at least "}${early} before a Retry-After of ${formatDuration(by.waitUs)} was over`;
-  return {
-    asked: trace.mark(by.id),
-    retryAfterMs: by.waitUs / 1000,
-    start: trace.mark(id),
-    earlyMs: earlyUs / 1000,
-    says,
-  };
+  const times = { retryAfterMs: by.waitUs / 1000, earlyMs: earlyUs / 1000 };
+  return { asked: trace.mark(by.id), start: trace.mark(id), ...times, says };
 }

@@ -1,6 +1,6 @@
 import { onAbort } from "../../http/onAbort.js";
 import type { Clock } from "../../types.js";
-import type { Body } from "./behaviour.js";
+import type { Body } from "./options.js";
 
 const slowPieces = 10;
 const pieceBytes = 64 * 1_024;

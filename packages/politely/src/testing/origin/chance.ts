@@ -1,4 +1,4 @@
-import type { Time } from "./behaviour.js";
+import type { Time } from "./options.js";
 
 /**
  * Makes numbers from 0 up to but not including 1 that are the same for the same seed and stream.

@@ -1,5 +1,5 @@
-import type { LimitRule } from "./behaviour.js";
 import { InFlight } from "./counts.js";
+import type { LimitRule } from "./options.js";
 
 /** What a limit tells its clients about itself at one instant. Instants are in microseconds of the origin's clock. */
 export interface Quota {

@@ -1,5 +1,5 @@
-import type { Behaviour } from "./behaviour.js";
 import type { NamedQuota } from "./limits.js";
+import type { Behaviour } from "./options.js";
 import type { OriginRetryAfter } from "./types.js";
 
 /** An instant on both clocks of an origin, in milliseconds. */

@@ -2,6 +2,10 @@ import { toUs } from "../../engine/systemClock.js";
 import { parseRetryAfter } from "../../http/headers/retryAfter.js";
 import { onAbort } from "../../http/onAbort.js";
 import type { Clock } from "../../types.js";
+import { bodyStream } from "./body.js";
+import { createRandom, type TimeModel, timeModel } from "./chance.js";
+import { OriginCounts } from "./counts.js";
+import { beginLimit, type NamedQuota, quotaOf, type SiteLimit, type Told } from "./limits.js";
 import {
   type Answer,
   type Behaviour,
@@ -10,11 +14,7 @@ import {
   answer as readAnswer,
   type Time,
   textBody,
-} from "./behaviour.js";
-import { bodyStream } from "./body.js";
-import { createRandom, type TimeModel, timeModel } from "./chance.js";
-import { OriginCounts } from "./counts.js";
-import { beginLimit, type NamedQuota, quotaOf, type SiteLimit, type Told } from "./limits.js";
+} from "./options.js";
 import { httpDate, type Instant, quotaFields, retryAfterText } from "./says.js";
 import type { OriginCall, OriginRequest } from "./types.js";
 

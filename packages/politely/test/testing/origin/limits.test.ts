@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type OriginLimit, type OriginRequest, VirtualClock, VirtualOrigin } from "../../../src/testing/index.js";
-import { behaviourFields } from "../../../src/testing/origin/behaviour.js";
 import { beginLimit, quotaOf } from "../../../src/testing/origin/limits.js";
+import { behaviourFields } from "../../../src/testing/origin/options.js";
 import { seeded } from "../../laws/seeded.js";
 import {
   fixedOracle,
