@@ -76,13 +76,16 @@ describe("an origin that listens", () => {
   });
 
   it("answers 500 with the message when the test's own function throws", async () => {
+    const mistakes = [new Error("my own mistake"), new TypeError("another", { cause: new Error("why") })];
     const { url } = await listening({
-      answers: () => {
-        throw new Error("my own mistake");
+      answers: ({ index }) => {
+        throw mistakes[index];
       },
     });
-    const response = await fetch(url);
-    expect([response.status, await response.text()]).toEqual([500, "Error: my own mistake\n"]);
+    for (const mistake of mistakes) {
+      const response = await fetch(url);
+      expect([response.status, await response.text()]).toEqual([500, `${String(mistake)}\n`]);
+    }
   });
 
   it("sends redirects, 304 and HEAD as fetch expects them", async () => {

@@ -1,6 +1,6 @@
 import { isRedirect, MAX_REDIRECTS, nextHop } from "../../http/redirect.js";
 import { type RunningServer, type ServedAnswer, type ServedRequest, serveHttp } from "../nodeServer.js";
-import type { Incoming } from "./site.js";
+import { type Incoming, isReset } from "./site.js";
 
 /** Gives the answer of whoever plays the host of the URL. */
 export type Send = (incoming: Incoming, signal: AbortSignal | undefined) => Promise<Response>;
@@ -117,7 +117,7 @@ export async function listenOn(port: number, send: Send): Promise<RunningServer>
       if (response.body === null) answer.end();
       else await pipeline(response.body, answer).catch(() => undefined);
     } catch (error) {
-      if (error instanceof TypeError && error.cause !== undefined) request.socket.resetAndDestroy();
+      if (isReset(error)) request.socket.resetAndDestroy();
       else if (!gone.signal.aborted) {
         answer.writeHead(500, { "content-type": "text/plain;charset=utf-8" });
         answer.end(`${String(error)}\n`);

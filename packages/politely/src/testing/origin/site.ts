@@ -49,6 +49,7 @@ interface Arrival {
   readonly end: (untilUs: number) => void;
 }
 
+const plain = readAnswer(200, "answers");
 /** Statuses whose answer has no body. */
 const bodiless: readonly number[] = [204, 205, 304];
 
@@ -108,7 +109,9 @@ export class Host {
       if (answer.fault !== "stall") end(toUs(answerAtMs + answer.bodyMs));
       await until(clock, answerAtMs, signal);
       if (problem !== undefined) throw problem.error;
-      if (answer.fault === "reset") throw connectionReset();
+      if (answer.fault === "reset") {
+        throw new TypeError("fetch failed", { cause: new ConnectionReset("read ECONNRESET") });
+      }
       // A clock that stalled is late, one that calls early is not.
       return this.#respond(arrival, Math.max(answerAtMs, clock.now()), signal);
     } catch (error) {
@@ -190,7 +193,7 @@ export class Host {
       return readAnswer(robots === undefined ? { status: 404, body: "Not found\n" } : { body: robots }, "robots");
     }
     if (typeof answers === "function") return readAnswer(answers(call, this.#random) ?? 200, "answers(call)");
-    const answer = answers.at(this.#scripted) ?? readAnswer(200, "answers");
+    const answer = answers.at(this.#scripted) ?? plain;
     this.#scripted = Math.min(this.#scripted + 1, answers.length);
     return answer;
   }
@@ -270,8 +273,13 @@ function withoutFragment(url: URL): string {
   return url.hash === "" ? url.href : url.href.slice(0, -url.hash.length);
 }
 
-/** A connection that breaks, as Node's `fetch` reports it. */
-function connectionReset(): TypeError {
-  const cause = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", errno: -104, syscall: "read" });
-  return new TypeError("fetch failed", { cause });
+class ConnectionReset extends Error {
+  readonly code = "ECONNRESET";
+  readonly errno = -104;
+  readonly syscall = "read";
+}
+
+/** Whether the site breaks the connection, which rejects as Node's `fetch` does. */
+export function isReset(error: unknown): boolean {
+  return error instanceof TypeError && error.cause instanceof ConnectionReset;
 }
