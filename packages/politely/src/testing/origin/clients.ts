@@ -47,47 +47,35 @@ function fetchFailed(message: string): TypeError {
   return new TypeError("fetch failed", { cause: new Error(message) });
 }
 
-/** Where a response came from. */
-interface Place {
-  readonly url: string;
-  readonly isRedirected: boolean;
-}
-
-const places = new WeakMap<object, Place>();
+/** Where responses came from. */
+const places = new WeakMap<object, { readonly url: string; readonly redirected: boolean }>();
 
 /**
  * What a response of `fetch` says of itself. It stands between the response and its class, as the class itself would:
  * properties of the response's own would hide what a wrapper puts in between after it.
  */
-const placedPrototype = Object.create(Response.prototype, {
-  url: { configurable: true, get: urlOf },
-  redirected: { configurable: true, get: redirectedOf },
-  type: { configurable: true, get: () => "basic" },
-  clone: { configurable: true, writable: true, value: cloneOf },
-}) as object;
+const placedPrototype: object = Object.setPrototypeOf(
+  {
+    type: "basic",
+    get url(): string {
+      return places.get(this)?.url ?? "";
+    },
+    get redirected(): boolean {
+      return places.get(this)?.redirected ?? false;
+    },
+    clone(this: Response): Response {
+      return placed(Response.prototype.clone.call(this), new URL(this.url), this.redirected);
+    },
+  },
+  Response.prototype,
+);
 
 /** Gives a response what only `fetch` can give it: where it came from. Its clones have that too. */
-function placed(response: Response, url: URL, isRedirected: boolean): Response {
+function placed(response: Response, url: URL, redirected: boolean): Response {
   const bare = new URL(url);
   bare.hash = "";
-  return withPlace(response, { url: bare.href, isRedirected });
-}
-
-function withPlace(response: Response, place: Place | undefined): Response {
-  if (place !== undefined) places.set(response, place);
+  places.set(response, { url: bare.href, redirected });
   return Object.setPrototypeOf(response, placedPrototype) as Response;
-}
-
-function urlOf(this: Response): string {
-  return places.get(this)?.url ?? "";
-}
-
-function redirectedOf(this: Response): boolean {
-  return places.get(this)?.isRedirected ?? false;
-}
-
-function cloneOf(this: Response): Response {
-  return withPlace(Response.prototype.clone.call(this), places.get(this));
 }
 
 interface StreamModule {
