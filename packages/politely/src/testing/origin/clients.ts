@@ -54,21 +54,19 @@ const places = new WeakMap<object, { readonly url: string; readonly redirected: 
  * What a response of `fetch` says of itself. It stands between the response and its class, as the class itself would:
  * properties of the response's own would hide what a wrapper puts in between after it.
  */
-const placedPrototype: object = Object.setPrototypeOf(
-  {
-    type: "basic",
-    get url(): string {
-      return places.get(this)?.url ?? "";
-    },
-    get redirected(): boolean {
-      return places.get(this)?.redirected ?? false;
-    },
-    clone(this: Response): Response {
-      return placed(Response.prototype.clone.call(this), new URL(this.url), this.redirected);
-    },
+const placedPrototype = {
+  type: "basic",
+  get url(): string {
+    return places.get(this)?.url ?? "";
   },
-  Response.prototype,
-);
+  get redirected(): boolean {
+    return places.get(this)?.redirected ?? false;
+  },
+  clone(this: Response): Response {
+    return placed(Response.prototype.clone.call(this), new URL(this.url), this.redirected);
+  },
+};
+Object.setPrototypeOf(placedPrototype, Response.prototype);
 
 /** Gives a response what only `fetch` can give it: where it came from. Its clones have that too. */
 function placed(response: Response, url: URL, redirected: boolean): Response {
