@@ -3,7 +3,8 @@ import axios, { AxiosError, type AxiosInstance, type AxiosRequestConfig } from "
 import { describe, expect, it } from "vitest";
 import { politeAxios } from "../../../src/http/axios/index.js";
 import { politely } from "../../../src/index.js";
-import { type HttpWorld, inHttpWorld, reply, type SeenRequest, type Site } from "../../../src/testing/httpWorld.js";
+import { type HttpWorld, inHttpWorld, reply, type Site } from "../../../src/testing/httpWorld.js";
+import type { ServedRequest } from "../../../src/testing/nodeServer.js";
 
 type World = HttpWorld<AxiosInstance>;
 
@@ -67,7 +68,7 @@ function codesOf(error: unknown): unknown {
   return { name, code, hasCause: cause !== undefined };
 }
 
-function seen({ method, url, headers }: SeenRequest): unknown {
+function seen({ method, url, headers }: ServedRequest): unknown {
   const { host: _host, connection: _connection, ...others } = headers;
   return { method, url, headers: others };
 }
