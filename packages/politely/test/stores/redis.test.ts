@@ -116,7 +116,7 @@ describe("a store in Redis", () => {
     await asker.lease("run", "take");
     const names = await client.keys(`${prefix}*`);
     const parts = names.filter((name) => name.includes("\n")).map((name) => name.split("\n")[1][0]);
-    expect([...new Set(parts)].toSorted()).toEqual(Array.from("1aclmoptw"));
+    expect([...new Set(parts)].toSorted()).toEqual(Array.from("5acmoptw"));
     expect(names).toEqual(expect.arrayContaining([`${prefix}k:host`, `${prefix}k:run`]));
     for (const name of names) expect(await client.pttl(name)).toBeGreaterThan(0);
     client.disconnect();

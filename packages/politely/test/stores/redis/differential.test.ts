@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cellStore } from "../../../src/stores/cellStore.js";
 import type { LookReply, RecordOperation, TakeOperation, TakeReply } from "../../../src/stores/operations.js";
-import { scriptTexts } from "../../../src/stores/redis/scripts.js";
+import { scriptText } from "../../../src/stores/redis/script.js";
 import { scriptedStore } from "../../../src/stores/redis.js";
 import { seeded } from "../../laws/seeded.js";
 import { startRedis } from "../../servers/redis.js";
@@ -13,7 +13,7 @@ import { bucketHistory, fullHistory, type History, history, longHistory, waiting
 import { Player } from "./player.js";
 
 /** The scripts as they are, but for the line that asks Redis for the time: that is kept in a hash. */
-const texts = scriptTexts('redis.call("HMGET", "{clock}", "s", "us")');
+const texts = scriptText('redis.call("HMGET", "{clock}", "s", "us")');
 const hourUs = 3_600_000_000;
 /** Half an hour after one began: the clock can be set back by so much. */
 const firstUs = 1_800_000_000_000_000 + hourUs / 2;
