@@ -188,22 +188,16 @@ function F.convert(state, rule)
   end
   state.owed = min(${MOST}, whole + quotient + (over > 0 and 1 or 0))
 end
--- All starts that the longest log knows, oldest first.
-local function logged(state)
-  local known, longest = {}, nil
+-- All starts that the longest log knows, and others, oldest first.
+local function joined(state, ...)
+  local all, longest = {}, nil
   for _, log in ipairs(state.logs or {}) do
     if not longest or log.span > longest.span then longest = log end
   end
-  local text, before = longest and F.tail(longest, 0) or "", longest and longest.before
-  for from = 1, #text, 16 do
-    local at, sum = struct.unpack("<dd", text, from)
-    known[#known + 1], before = { at = at + longest.origin, units = sum - before }, sum
+  local before = longest and longest.before
+  for at, entry in ipairs(longest and F.load(longest, 0) or {}) do
+    all[at], before = { at = entry[1], units = entry[2] - before }, entry[2]
   end
-  return known
-end
--- The starts of several lists, oldest first.
-local function joined(...)
-  local all = {}
   for _, list in ipairs({ ... }) do
     for _, start in ipairs(list) do all[#all + 1] = start end
   end
@@ -212,7 +206,7 @@ local function joined(...)
 end
 -- Gives every window of a rule a log that looks back as far as it does, and adds starts to all logs.
 function F.adoptLogs(state, rule, more, time)
-  local known, logs = joined(logged(state), more), state.logs or {}
+  local known, logs = joined(state, more), state.logs or {}
   for _, log in ipairs(logs) do
     for _, start in ipairs(more) do F.add(log, F.ceilTo(start.at, log.grain), start.units) end
   end
@@ -222,17 +216,11 @@ function F.adoptLogs(state, rule, more, time)
       for _, log in ipairs(logs) do
         if log ~= old then others[#others + 1], blur = log, max(blur, log.blur) end
       end
-      local parts, size, log = {}, 0, {
+      local log = {
         name = F.logName(state.name, window.grain, window.per), origin = state.origin, span = window.per, grain = window.grain,
-        blur = blur + window.grain, size = 0, before = 0, total = 0, last = -huge, tidy = -huge, kept = 0, tail = "", from = 0, to = 0,
+        blur = blur + window.grain, size = 0, before = 0, total = 0, last = -huge, tidy = -huge, kept = 0, tail = {}, from = 0, to = 0,
       }
-      for _, start in ipairs(known) do
-        local at = F.ceilTo(start.at, log.grain)
-        size = log.last < at and size + 1 or size
-        log.last, log.total = at, log.total + start.units
-        parts[size] = struct.pack("<dd", at - log.origin, log.total)
-      end
-      F.put(log, 0, table.concat(parts))
+      for _, start in ipairs(known) do F.add(log, F.ceilTo(start.at, log.grain), start.units) end
       F.tidy(log, time)
       others[#others + 1], logs = log, others
     end
@@ -242,20 +230,20 @@ function F.adoptLogs(state, rule, more, time)
 end
 -- Kinds of limit that are new to a key know the starts that it knows.
 function F.adopt(state, rule, isNewBucket)
-  local rest, known, pending, last = state.rest, logged(state), {}, F.lastOf(state)
+  local rest, more, pending, last = state.rest, {}, {}, F.lastOf(state)
   local bucket, placed, isPlaced, isUnlogged = not isNewBucket and F.bucketOf(state, rule), 0, false, not state.logs and last > -huge
   for _, place in ipairs(F.placesOf(state)) do
     local isPending, at = place.pendingUnits > 0, place.startedUs
-    local list, units = isPending and pending or known, isPending and place.pendingUnits or place.units
+    local list, units = isPending and pending or more, isPending and place.pendingUnits or place.units
     if isPending or isUnlogged then list[#list + 1] = { at = at, units = units } end
     placed, isPlaced = placed + units, isPlaced or at == last
   end
   if isUnlogged then
     local debt = bucket and ceil(F.owedAt(bucket.count, state.owed, state.seen, last) / bucket.per) or 0
     local units = max(isPlaced and 0 or 1, debt - placed)
-    if units > 0 then known[#known + 1] = { at = last, units = units } end
+    if units > 0 then more[#more + 1] = { at = last, units = units } end
   end
-  local all, quota, from = joined(known, pending), rule.quota, rest.quota
+  local all, quota, from = joined(state, more, pending), rule.quota, rest.quota
   if isNewBucket then
     for _, start in ipairs(all) do F.charge(state, rule, start.units, start.at) end
   elseif rule.count then
@@ -271,10 +259,10 @@ function F.adopt(state, rule, isNewBucket)
     if used > 0 then rest.quota = { calendar = quota.calendar, period = period, ends = ends, used = used } end
   end
   if not rule.windows[1] then return end
-  local more = state.logs and {} or known
   -- Those in flight that would have been counted at their answers count from their starts now.
   if not rule.fromAnswer and rest.places then
-    more, rest.places.pending = joined(more, pending), 0
+    for _, start in ipairs(pending) do more[#more + 1] = start end
+    rest.places.pending = 0
     for _, place in ipairs(F.placesOf(state)) do
       place.pendingUnits = 0
       F.putPlace(state, place)

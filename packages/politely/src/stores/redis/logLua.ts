@@ -6,78 +6,78 @@
  * the sum before the first entry, `total` that up to the last, `last` the last instant. Before `tidy` nothing can be forgotten.
  */
 export const LOG_LUA = `
--- The instant (offset 0) or the sum (8) of an entry.
-function F.entry(log, index, offset)
-  if index >= log.kept then return (struct.unpack("<d", log.tail, (index - log.kept) * 16 + offset + 1)) end
+-- An entry: its instant, and the sum of all units up to it.
+function F.entry(log, index)
+  if index >= log.kept then return unpack(log.tail[index - log.kept + 1]) end
   if index < log.from or index >= log.to then
     log.from = index - index % 16
     log.to = min(log.from + 16, log.kept)
     log.text = call("GETRANGE", log.name, log.from * 16, log.to * 16 - 1)
     if #log.text < (log.to - log.from) * 16 then F.fail("FOREIGN", log.name) end
   end
-  return (struct.unpack("<d", log.text, (index - log.from) * 16 + offset + 1))
+  local instant, sum = struct.unpack("<dd", log.text, (index - log.from) * 16 + 1)
+  return instant + log.origin, sum
 end
-function F.instant(log, index) return index < 0 and -huge or F.entry(log, index, 0) + log.origin end
 function F.sumBefore(log, index)
   if index == log.size then return log.total end
-  return index == 0 and log.before or F.entry(log, index - 1, 8)
+  return index == 0 and log.before or select(2, F.entry(log, index - 1))
 end
--- The first entry whose instant or sum is above a number: sought from a likely place on, then by halving.
-function F.find(log, offset, above, likely)
+-- The first entry whose instant (which: 1) or sum (2) is above a number: sought from a likely place on, then by halving.
+function F.find(log, which, above, likely)
   local low, high, middle, step = 0, log.size, likely, 1
-  if offset == 0 then above = above - log.origin end
   while low < high do
-    if F.entry(log, middle, offset) > above then high = middle else low = middle + 1 end
+    if select(which, F.entry(log, middle)) > above then high = middle else low = middle + 1 end
     middle = step < 16 and min(low + step - 1, high - 1) or floor((low + high) / 2)
     step = step * 2
   end
   return low
 end
--- The text of all entries from one on.
-function F.tail(log, from)
-  if from >= log.kept then return sub(log.tail, (from - log.kept) * 16 + 1) end
-  return call("GETRANGE", log.name, from * 16, log.kept * 16 - 1) .. log.tail
+-- All entries from one on.
+function F.load(log, from)
+  local entries, text = {}, from < log.kept and call("GETRANGE", log.name, from * 16, log.kept * 16 - 1) or ""
+  for at = 1, #text, 16 do
+    local instant, sum = struct.unpack("<dd", text, at)
+    entries[#entries + 1] = { instant + log.origin, sum }
+  end
+  for at = max(0, from - log.kept) + 1, #log.tail do entries[#entries + 1] = log.tail[at] end
+  return entries
 end
--- Lets these entries follow the first "from" ones.
-function F.put(log, from, text)
-  if from >= log.kept then text = sub(log.tail, 1, (from - log.kept) * 16) .. text else log.kept = from end
-  log.tail, log.size = text, log.kept + #text / 16
-  log.last = F.instant(log, log.size - 1)
+function F.flush(log)
+  local parts = {}
+  for at, entry in ipairs(log.tail) do parts[at] = struct.pack("<dd", entry[1] - log.origin, entry[2]) end
+  call("SETRANGE", log.name, log.kept * 16, table.concat(parts))
+  log.kept, log.tail, log.to = log.size, {}, 0
 end
 -- Adds units at an instant. Those of a start that comes back are negative, and taken from the first entry less than "blur" behind it.
 function F.add(log, at, units, blur)
-  if at >= log.last and not blur then
-    log.total = log.total + units
-    return F.put(log, at == log.last and log.size - 1 or log.size, struct.pack("<dd", at - log.origin, log.total))
+  local index = at >= log.last and log.size - (at == log.last and 1 or 0) or F.find(log, 1, at - 1, max(0, log.size - 8))
+  if index < log.kept then log.tail, log.kept = F.load(log, index), index end
+  local tail, own = log.tail, index - log.kept + 1
+  local entry = tail[own]
+  if not (entry and entry[1] - at < (blur or 1)) then
+    if blur then return end
+    entry = { at, F.sumBefore(log, index) }
+    table.insert(tail, own, entry)
+    log.size = log.size + 1
   end
-  local index = F.find(log, 0, at - 1, max(0, log.size - 8))
-  local isThere = index < log.size and F.instant(log, index) - at < (blur or 1)
-  if blur and not isThere then return end
-  local before, parts = F.sumBefore(log, index), {}
-  local sum = isThere and F.entry(log, index, 8) or before
-  if isThere then units, at = max(units, before - sum), F.instant(log, index) end
-  if sum + units > before then parts[1] = struct.pack("<dd", at - log.origin, sum + units) end
-  if index < log.size then
-    local text = F.tail(log, isThere and index + 1 or index)
-    for from = 1, #text, 16 do
-      local instant, later = struct.unpack("<dd", text, from)
-      parts[#parts + 1] = struct.pack("<dd", instant, later + units)
-    end
-    log.tidy = -huge
+  if units < 0 then units = max(units, F.sumBefore(log, index) - entry[2]) end
+  for which = own, #tail do tail[which][2] = tail[which][2] + units end
+  if units < 0 or own < #tail then log.tidy = -huge end
+  if units < 0 and entry[2] == F.sumBefore(log, index) then
+    table.remove(tail, own)
+    log.size = log.size - 1
   end
-  log.total = log.total + units
-  F.put(log, index, table.concat(parts))
+  log.total, log.last = log.total + units, log.size > 0 and F.entry(log, log.size - 1) or -huge
 end
 -- Forgets what no window sees any more, once it is half of the log.
 function F.tidy(log, time)
   local size = log.size
   if size < 64 or (size < 5120 and time < log.tidy) then return end
-  log.tidy = F.instant(log, floor(size / 2)) + log.span
+  log.tidy = F.entry(log, floor(size / 2)) + log.span
   if size < 5120 and time < log.tidy then return end
-  local gone = min(size - 1, max(F.find(log, 0, time - log.span, floor(size / 2)), size - 4096))
-  local text = F.tail(log, gone)
-  log.before, log.tidy = F.sumBefore(log, gone), -huge
-  F.put(log, 0, text)
+  local gone = min(size - 1, max(F.find(log, 1, time - log.span, floor(size / 2)), size - 4096))
+  log.before = F.sumBefore(log, gone)
+  log.tail, log.kept, log.size, log.tidy = F.load(log, gone), 0, size - gone, -huge
 end
 function F.ceilTo(at, grain) return grain <= 1 and at or ceil(at / grain) * grain end
 function F.logOf(logs, window)
@@ -104,7 +104,7 @@ function F.pendingUnits(state) return state.rest.places and state.rest.places.pe
 function F.windowUsed(state, window)
   local log = F.logOf(state.logs, window)
   if not log then return F.pendingUnits(state), 0 end
-  local first = F.find(log, 0, now - window.per, max(0, log.size - window.count))
+  local first = F.find(log, 1, now - window.per, max(0, log.size - window.count))
   return F.pendingUnits(state) + log.total - F.sumBefore(log, first), first, log
 end
 function F.windowFree(state, rule, window, units)
@@ -115,7 +115,7 @@ function F.windowFree(state, rule, window, units)
   local excess, logged = used + units - window.count, used - pending
   if excess <= 0 then return now end
   if excess > logged then return (F.firstPlace(state) or huge) + rule.maxHold + window.per end
-  return F.instant(log, F.find(log, 8, log.total - logged + excess - 1, first)) + window.per
+  return F.entry(log, F.find(log, 2, log.total - logged + excess - 1, first)) + window.per
 end
 -- Every interval of a window's length holds at most "count" units. Those ahead fill whole windows one after the other.
 function F.windowsReady(state, rule, cost, ahead, tell)

@@ -149,7 +149,7 @@ function F.look(members)
     for _, one in ipairs(list) do told[#told + 1] = said(one) end
     for which, window in ipairs(rule.windows) do
       local used, first, log = F.windowUsed(state, window)
-      local leaves = log and first < log.size and F.instant(log, first) + window.per or -huge
+      local leaves = log and first < log.size and F.entry(log, first) + window.per or -huge
       windows[which] = { used, from(F.windowFree(state, rule, window, 1)), from(leaves) }
     end
     local tokens = rule.count and max(0, rule.burst - ceil(F.owedAt(rule.count, state.owed, state.seen, now) / rule.per)) or 0

@@ -68,7 +68,7 @@ function F.parse(text, name)
   for index = 1, #logs do
     local ${names(LOG_FIELDS)} = unpack(logs[index])
     logs[index] = {
-      name = F.logName(name, grain, span), origin = base - origin, kept = size, tail = "", from = 0, to = 0,
+      name = F.logName(name, grain, span), origin = base - origin, kept = size, tail = {}, from = 0, to = 0,
       ${each(LOG_FIELDS.ago, (field) => `${field} = base - ${field}`)}, ${each(LOG_FIELDS.plain, (field) => `${field} = ${field}`)},
     }
   end
@@ -124,11 +124,8 @@ function F.close()
   for _, state in ipairs(states) do
     local logs, rest = {}, next(state.rest) and state.rest
     for at, log in ipairs(state.logs or {}) do
-      if log.tail ~= "" then
-        call("SETRANGE", log.name, log.kept * 16, log.tail)
-        state.isGrown = state.isGrown or log.kept == 0
-        log.kept, log.tail, log.to = log.size, "", 0
-      end
+      state.isGrown = state.isGrown or log.kept == 0
+      if log.tail[1] then F.flush(log) end
       logs[at] = { ${each(LOG_FIELDS.ago, (field) => `now - log.${field}`)}, ${each(LOG_FIELDS.plain, (field) => `log.${field}`)} }
     end
     local isLate = state.keep > state.edge * 1000000 or state.isGrown
