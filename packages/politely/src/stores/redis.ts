@@ -4,8 +4,10 @@ import {
   canListen,
   checkClient,
   clientErrors,
+  type IoredisClient,
   isClosed,
   listen,
+  type NodeRedisClient,
   type RedisClient,
   ScriptRunner,
 } from "./redis/client.js";
@@ -28,7 +30,7 @@ export interface RedisOptions {
 const defaultPrefix = "{politely}:";
 /** Calendars that an operation may turn out to need, one after the other. */
 const PERIODS_MOST = 8;
-/** So many operations at most are one call of the script: the next one is on its way while Redis works on it. */
+/** So many operations at most are one call of the script. */
 const TOGETHER_MOST = 16;
 
 /** An operation that waits to be sent, and whoever waits for it. */
@@ -47,7 +49,7 @@ interface Asked {
  *
  * Throws `TypeError` or `RangeError` for a wrong argument.
  */
-export function redisStore(client: RedisClient, options: RedisOptions = {}): Store {
+export function redisStore(client: IoredisClient | NodeRedisClient, options: RedisOptions = {}): Store {
   checkOptionNames(options, ["prefix", "timeoutMs"], "redisStore");
   return scriptedStore(client, options, scriptText());
 }
@@ -65,24 +67,27 @@ export function scriptedStore(client: RedisClient, options: RedisOptions, text: 
 
   /** Sends what has come in this turn: operations that are asked for together share a call. */
   function send(): void {
-    const all = waiting;
+    const some = waiting;
     waiting = [];
-    for (let from = 0; from < all.length; from += TOGETHER_MOST) {
-      const some = all.slice(from, from + TOGETHER_MOST);
-      const operations = some.map(({ operation }) => operation);
-      const replies = runner.run(
-        some.flatMap(({ names }) => names),
-        argumentOf(operations, calendars, channels),
-      );
-      for (const [index, { resolve, reject }] of some.entries()) {
-        replies.then((all) => resolve(Array.isArray(all) ? all[index] : all), reject);
-      }
+    if (some.length === 0) return;
+    const replies = run(some);
+    for (const [index, { resolve, reject }] of some.entries()) {
+      replies.then((list) => resolve(Array.isArray(list) ? list[index] : list), reject);
     }
+  }
+
+  async function run(some: readonly Asked[]): Promise<unknown> {
+    const operations = some.map(({ operation }) => operation);
+    const names = some.flatMap((asked) => asked.names);
+    return runner.run(names, argumentOf(operations, calendars, channels));
   }
 
   function ask(names: readonly string[], operation: Operation): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      if (waiting.push({ names, operation, resolve, reject }) === 1) queueMicrotask(() => queueMicrotask(send));
+      const count = waiting.push({ names, operation, resolve, reject });
+      if (count === 1) queueMicrotask(() => queueMicrotask(send));
+      // Redis works on these while the rest is made ready.
+      if (count === TOGETHER_MOST) send();
     });
   }
 

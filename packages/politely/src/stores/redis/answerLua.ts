@@ -164,7 +164,7 @@ end
 function F.renew(members)
   for index, state in ipairs(states) do
     local key, named = op.keys[index], {}
-    if op.isLeaving then state.members = state.members - call("ZREM", F.part(state, "m"), op.process) end
+    if op.isLeaving then state.members, state.sight = state.members - call("ZREM", F.part(state, "m"), op.process), nil end
     for _, asker in ipairs(op.gone) do
       if F.leave(state, asker) < huge then F.firstInLine(state) end
     end

@@ -56,7 +56,7 @@ function F.free(state, rule, place, at, units)
   local places, freed = state.rest.places, state.freed or {}
   write("HDEL", F.part(state, "p"), place.id)
   write("ZREM", F.part(state, "o"), place.id)
-  state.freed, freed[place.id] = freed, true
+  if op.kind == "look" then state.freed, freed[place.id] = freed, true end
   places.count, places.pending = places.count - 1, places.pending - place.pendingUnits
   if place.startedUs == places.first then
     local first = F.placesOf(state, 1)[1]
@@ -128,7 +128,9 @@ end
 export const MEMBERS_LUA = `
 function F.processOf(name) return sub(name, 1, (string.find(name, ".", 1, true) or #name) - 1) end
 function F.see(state, process)
+  if state.sight == process then return end
   local name = F.part(state, "m")
+  state.sight = process
   local score = state.members > 0 and call("ZSCORE", name, process)
   if score and score + state.origin + 250000 > now then return end
   state.isGrown = state.isGrown or state.members == 0

@@ -46,7 +46,8 @@ function F.flush(log)
   local parts = {}
   for at, entry in ipairs(log.tail) do parts[at] = struct.pack("<dd", entry[1] - log.origin, entry[2]) end
   call("SETRANGE", log.name, log.kept * 16, table.concat(parts))
-  log.kept, log.tail, log.to = log.size, {}, 0
+  log.to = min(log.to, log.kept)
+  log.kept, log.tail = log.size, {}
 end
 -- Adds units at an instant. Those of a start that comes back are negative, and taken from the first entry less than "blur" behind it.
 function F.add(log, at, units, blur)

@@ -104,25 +104,26 @@ function F.open(from)
   for index, key in ipairs(op.keys) do
     local name = KEYS[from + index]
     local state = known[name] or F.stateOf(name)
-    states[index], now, known[name] = state, max(now, state.changed), nil
+    states[index], now, state.reader, state.slow = state, max(now, state.changed), state.reader or op, nil
     key.rule, key.cost = rules[key.rule], key.cost or ONE
     if key.rule.quota then F.period(state, key.rule.quota.calendar) end
     if state.rest.quota then F.period(state, state.rest.quota.calendar) end
   end
   for _, state in ipairs(states) do
-    state.changed = now
+    known[state.name], state.changed = state, now
     if state.isNew and op.kind ~= "look" then
       local parts = {}
+      state.isNew = nil
       for letter in string.gmatch("wtcmpo", ".") do parts[#parts + 1] = F.part(state, letter) end
       -- A server that is full removes, and then it would write as well.
       if call("EXISTS", unpack(parts)) > 0 then call("DEL", unpack(parts)) end
     end
   end
 end
--- Writes all keys. Redis removes them a minute after they have to be kept, so that most writes need not say when.
+-- Writes all keys once their operations are done. Redis removes them a minute after they have to be kept, so that most writes need not say when.
 function F.close()
-  for _, state in ipairs(states) do
-    local logs, rest = {}, next(state.rest) and state.rest
+  for _, state in pairs(known) do
+    local now, logs, rest = state.changed, {}, next(state.rest) and state.rest
     for at, log in ipairs(state.logs or {}) do
       state.isGrown = state.isGrown or log.kept == 0
       if log.tail[1] then F.flush(log) end
@@ -139,9 +140,8 @@ function F.close()
       for letter in string.gmatch("wtcmpo", ".") do call("PEXPIRE", F.part(state, letter), ms) end
       for _, log in ipairs(state.logs or {}) do call("PEXPIRE", log.name, ms) end
     else call("SET", state.name, text, "KEEPTTL") end
-    -- The next operation of this call finds it read, if it is as it was written.
-    if not rest then known[state.name], state.isNew, state.isGrown, state.freed = state, nil, nil, nil end
   end
+  known = {}
 end
 -- The reply of before to an operation that comes again. That to the newest asker lies with the key, older ones apart.
 function F.again()
@@ -189,23 +189,31 @@ local function act()
 end
 local function run(from)
   if op.kind == "lease" then return { wall, 0, F.lease(KEYS[from + 1]) } end
-  write = op.kind == "look" and function() end or call
+  local isLook = op.kind == "look"
+  if isLook then F.close() end
+  write = isLook and function() end or call
   F.open(from)
-  local reply = op.isOnce and F.again()
+  local isOnce = op.asker and not op.isFree
+  local reply = isOnce and F.again()
   if not reply then
     reply = { now, 0, act() }
-    if op.isOnce then F.remember(reply[3]) end
+    if isOnce then F.remember(reply[3]) end
   end
-  if op.kind ~= "look" then F.close() end
+  -- What a look has brought up to date is not written.
+  if isLook then known = {} end
   return reply
 end
 local replies, from = {}, 0
 for which, one in ipairs(asked.ops) do
   op = one
   local isDone, reply = pcall(run, from)
-  -- What one could not finish, the next reads anew.
-  if not isDone then known, reply = {}, { type(reply) == "table" and reply.err or reply } end
-  replies[which], from = reply, from + (op.keys and #op.keys or 1)
+  replies[which] = isDone and reply or { type(reply) == "table" and reply.err or reply }
+  -- A key that one has read and not finished is left as it was; what those before have changed is written.
+  for name, state in pairs(isDone and {} or known) do
+    if state.reader == one then known[name] = nil end
+  end
+  from = from + (op.keys and #op.keys or 1)
 end
+F.close()
 return replies
 `;

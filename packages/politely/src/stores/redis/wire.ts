@@ -86,9 +86,19 @@ function written(operation: Operation, numberOfRule: (rule: Rule) => number): ob
     return kind === "take" || kind === "look" ? own : { ...own, backoff: rule.backoff, cooldownUs: rule.cooldownUs };
   });
   // What gives nothing back may be carried out twice.
-  const isOnce = kind === "settle" ? keys.some((key) => "unused" in key && key.unused !== undefined) : kind !== "look";
-  const process = kind === "look" ? undefined : processOf(kind === "settle" ? operation.place : operation.asker);
-  return { ...operation, isAgain: undefined, process, keys, isOnce };
+  const isFree =
+    kind === "settle" ? keys.every((key) => !("unused" in key) || key.unused === undefined) : kind === "look";
+  const sender = kind === "look" ? undefined : processOf(kind === "settle" ? operation.place : operation.asker);
+  const others = { isAgain: undefined, process: sender, isFree: isFree || undefined, keys };
+  if (kind !== "take") return { ...operation, ...others };
+  const { count, doesWait, isTold } = operation;
+  return {
+    ...operation,
+    ...others,
+    count: count > 1 ? count : undefined,
+    doesWait: doesWait || undefined,
+    isTold: isTold || undefined,
+  };
 }
 
 /** Reads a part of a reply. Instants are distances from `from`. */
