@@ -66,8 +66,8 @@ async function play({ rules, steps }: History, together = 1): Promise<void> {
       }
       compared.push(async () => {
         const got = await script.transact(keys, operation);
-        const what = `${JSON.stringify(keys)} ${JSON.stringify(operation)}`;
-        if (played.isHeard !== false) expect(got, what).toEqual(expected);
+        if (played.isHeard === false) return;
+        expect(got, `${JSON.stringify(keys)} ${JSON.stringify(operation)}`).toEqual(expected);
       });
       if (played.isHeard === false) continue;
       player.heard(played, expected);
