@@ -122,6 +122,20 @@ describe("a store in Redis", () => {
     client.disconnect();
   });
 
+  it("begins anew with a key that was removed, though a reply of its is still there", async () => {
+    const client = quiet(new Redis(server.url));
+    const prefix = `{${newName()}}:`;
+    const store = redisStore(client, { prefix });
+    const [one, other] = [askerOf(store), askerOf(store)];
+    const { operation } = await one.take({ host: perMinute(5) });
+    await other.take({ host: perMinute(5) });
+    await client.del(`${prefix}k:host`);
+    const { grants, nowUs } = await store.transact(["host"], operation);
+    expect([grants.length, grants[0].startedUs - nowUs, grants[0].parts[0].unitsBefore]).toEqual([1, 0, 0]);
+    for (const name of await client.keys(`${prefix}*`)) expect(await client.pttl(name)).toBeGreaterThan(0);
+    client.disconnect();
+  });
+
   it("lives by the clock of the server", async () => {
     const client = quiet(new Redis(server.url));
     const timeUs = async (): Promise<number> => {

@@ -148,7 +148,8 @@ function F.again()
   local state = states[1]
   local number, heard, reply = state.number, state.heard, state.reply
   if state.asker ~= op.asker then
-    local text = call("GET", F.part(state, "a" .. op.asker))
+    -- A new key has none, though one may be left of the key before it.
+    local text = state.keep > 0 and call("GET", F.part(state, "a" .. op.asker))
     if not text then return nil end
     number, heard, reply = cmsgpack.unpack(text)
     heard = heard + state.origin
@@ -188,9 +189,9 @@ local function act()
   return reply
 end
 local function run(from)
-  if op.kind == "lease" then return { wall, 0, F.lease(KEYS[from + 1]) } end
-  local isLook = op.kind == "look"
-  if isLook then F.close() end
+  local isLook, isLease = op.kind == "look", op.kind == "lease"
+  if isLook or isLease then F.close() end
+  if isLease then return { wall, 0, F.lease(KEYS[from + 1]) } end
   write = isLook and function() end or call
   F.open(from)
   local isOnce = op.asker and not op.isFree
