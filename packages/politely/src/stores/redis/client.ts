@@ -22,8 +22,7 @@ export type RedisClient = IoredisClient | NodeRedisClient;
 
 /** More than the store needs: what clients have beside scripts, all of them or some. */
 interface Extras {
-  on(event: "error" | "ready", listener: (error?: unknown) => void): unknown;
-  on(event: "message", listener: (channel: string, message: string) => void): unknown;
+  on(event: "error" | "ready" | "message", listener: (first: unknown, message: string) => void): unknown;
   listenerCount(event: "error"): number;
   /** A second connection, for only one that does nothing else can subscribe. */
   duplicate(): Extras;
@@ -45,7 +44,7 @@ export function checkClient(client: unknown): asserts client is RedisClient {
   const got =
     typeof client === "object" && client !== null
       ? `an object of class ${client.constructor?.name ?? "Object"}`
-      : typeof client;
+      : JSON.stringify(client);
   throw new TypeError(
     `redisStore needs a client of ioredis or of redis (node-redis), with the methods evalsha or evalSha, and eval; got ${got}`,
   );

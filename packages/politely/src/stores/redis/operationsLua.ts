@@ -49,7 +49,7 @@ local function grant(from, count, at)
   return { at - now, count, token, parts }
 end
 function F.take(members, since)
-  local granted, grants, aheads, most, isHeld, isPlaced = 0, {}, {}, op.count or 1, 0, 0
+  local granted, grants, aheads, most, isHeld, isPlaced = 0, {}, {}, op.count, 0, 0
   while granted < most do
     local ready = now
     for index, state in ipairs(states) do

@@ -11,30 +11,14 @@ import { MEMORY_US } from "../operations.js";
 const FIELDS = {
   ago: ["last", "seen", "heard", "origin"],
   since: ["token", "keep"],
-  plain: [
-    "owed",
-    "units",
-    "starts",
-    "throttled",
-    "held",
-    "edge",
-    "count",
-    "per",
-    "burst",
-    "line",
-    "costs",
-    "members",
-    "asker",
-    "number",
-    "reply",
-  ],
-} as const;
+  plain: "owed units starts throttled held edge count per burst line costs members number asker reply".split(" "),
+};
 
 /** The same for each log of starts: see `logLua.ts`. */
 const LOG_FIELDS = {
   ago: ["last", "tidy"],
   plain: ["grain", "span", "blur", "size", "before", "total"],
-} as const;
+};
 
 const names = (fields: Readonly<Record<string, readonly string[]>>): string => Object.values(fields).flat().join(", ");
 const each = (fields: readonly string[], write: (name: string) => string): string => fields.map(write).join(", ");
@@ -95,7 +79,7 @@ function F.stateOf(name)
   if state and state.keep > wall then return state end
   return {
     name = name, isNew = true, changed = 0, rest = {}, ${each(["last", "seen", "heard"], (field) => `${field} = -huge`)}, origin = wall,
-    ${each([...FIELDS.since, ...FIELDS.plain.slice(0, -3), "number"], (field) => `${field} = 0`)}, asker = "", reply = "",
+    ${each([...FIELDS.since, ...FIELDS.plain.slice(0, -2)], (field) => `${field} = 0`)}, asker = "", reply = "",
   }
 end
 -- Reads all keys of an operation, and fails here if ever: before anything is written.

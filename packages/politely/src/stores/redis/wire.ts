@@ -89,16 +89,7 @@ function written(operation: Operation, numberOfRule: (rule: Rule) => number): ob
   const isFree =
     kind === "settle" ? keys.every((key) => !("unused" in key) || key.unused === undefined) : kind === "look";
   const sender = kind === "look" ? undefined : processOf(kind === "settle" ? operation.place : operation.asker);
-  const others = { isAgain: undefined, process: sender, isFree: isFree || undefined, keys };
-  if (kind !== "take") return { ...operation, ...others };
-  const { count, doesWait, isTold } = operation;
-  return {
-    ...operation,
-    ...others,
-    count: count > 1 ? count : undefined,
-    doesWait: doesWait || undefined,
-    isTold: isTold || undefined,
-  };
+  return { ...operation, isAgain: undefined, process: sender, isFree: isFree || undefined, keys };
 }
 
 /** Reads a part of a reply. Instants are distances from `from`. */
