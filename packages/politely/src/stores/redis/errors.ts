@@ -27,7 +27,7 @@ const LASTING: Readonly<Record<string, string>> = {
 };
 
 /** What Redis puts before the reason when a script fails: version 6 also the script, which later versions put behind. */
-const SCRIPT_FIRST = /^(ERR Error running script .*)?@user_script: ?\d+: -?|^ERR (?=[A-Z]+ )/;
+const SCRIPT_FIRST = /^(ERR Error running script .*)?(@user_script: ?\d+: )+-?|^ERR (?=[A-Z]+ )/;
 
 /** The time and the calendar that a script lacks a period of; undefined for any other error. */
 export function missingPeriod(error: unknown): { readonly wallMs: number; readonly calendar: string } | undefined {
