@@ -32,7 +32,7 @@ export const FLEET_CASES: StoreCases = {
     const isSoon = (stop?.turnUs ?? 0) - nowUs <= second;
     same([stop?.limit, isSoon], ["concurrency", true], "as stop, and whether it is told to look again within 1 s");
     // Whoever listens may not be known at once.
-    if (end !== undefined) await pause(50);
+    if (end !== undefined) await pause(400);
     same((await a.settle(starts[0])).wake, [b.asker], "as the one who may go on");
     if (end !== undefined) await until("the one who may go on is told", () => heard.includes(b.asker));
     end?.();
