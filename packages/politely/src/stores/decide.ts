@@ -100,6 +100,11 @@ export function decide(states: readonly StoredKey[], operation: LimitOperation, 
   }
 }
 
+/** Whether an operation was carried out before, so that it changes nothing now. */
+export function isDone([{ memories }]: readonly StoredKey[], operation: LimitOperation): boolean {
+  return "asker" in operation && (memories.get(operation.asker)?.number ?? 0) >= operation.number;
+}
+
 /** Gives the reply of before to an operation that comes again. */
 function once<Reply extends object>(
   [first]: readonly StoredKey[],
@@ -132,8 +137,12 @@ function takeStarts(states: readonly StoredKey[], operation: TakeOperation, nowU
   const { asker, count, horizonUs, keys } = operation;
   // Who comes for the first time stands behind all others.
   let sinceUs = Number.POSITIVE_INFINITY;
+  const isFar = operation.inTurn !== undefined;
+  let isDue = false;
   states.forEach((state, index) => {
-    sinceUs = Math.min(sinceUs, state.line.get(asker)?.sinceUs ?? sinceUs);
+    const stood = state.line.get(asker);
+    sinceUs = Math.min(sinceUs, stood?.sinceUs ?? sinceUs);
+    isDue ||= isFar && stood !== undefined && stood.turnUs <= nowUs + horizonUs;
     state.line.delete(asker);
     dropLate(state, nowUs);
     prepare(state, keys[index], nowUs);
@@ -142,15 +151,21 @@ function takeStarts(states: readonly StoredKey[], operation: TakeOperation, nowU
   const grants: Grant[] = [];
   let granted = 0;
   while (granted < count) {
-    const aheads = states.map((state, index) => aheadIn(state, sinceUs, soonUs(keys[index].rule, nowUs)));
+    // Over a slow way those who come as their turn is near may come in another order.
+    const beforeUs = isDue ? Number.NEGATIVE_INFINITY : sinceUs;
+    const aheads = states.map((state, index) => aheadIn(state, beforeUs, soonUs(keys[index].rule, nowUs)));
     const readyUs = Math.max(...states.map((state, index) => readyOf(state, keys[index], 1, nowUs, aheads[index])));
     const atUs = Math.ceil(Math.max(readyUs, nowUs) / operation.grainUs) * operation.grainUs;
     if (!(atUs <= nowUs + horizonUs)) break;
+    // What is before a start that is granted ahead is lost to those who stand there.
+    if (isFar && atUs > nowUs && aheads.some(({ requests }) => requests > 0)) break;
     const together = togetherAt(states, operation, count - granted, nowUs, atUs, aheads);
     grants.push(grant(states, operation, granted, together, atUs, nowUs));
     granted += together;
     // It had its turn.
-    if (granted >= (operation.inTurn ?? 1)) sinceUs = Number.POSITIVE_INFINITY;
+    if (granted < (operation.inTurn ?? 1)) continue;
+    sinceUs = Number.POSITIVE_INFINITY;
+    isDue = false;
   }
   for (const [index, state] of states.entries()) keep(state, keys[index].rule, nowUs);
   return {

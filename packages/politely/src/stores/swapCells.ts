@@ -1,6 +1,6 @@
 import type { StoreError } from "../errors.js";
 import { cellName } from "./cellName.js";
-import type { ChangeCells } from "./cells.js";
+import type { CellChange } from "./cells.js";
 import { RememberedCells } from "./rememberedCells.js";
 
 // For places that can write cells on the condition that they are still as they were seen. What is to be written is worked out on the cells as this process last saw
@@ -16,6 +16,25 @@ export interface NewCell {
 export interface SeenCell extends NewCell {
   /** Another one with each write, and never the same again. */
   readonly version: string;
+  /** What others left there to be carried out, since they came too late. */
+  readonly notes?: readonly string[];
+}
+
+/** What comes out of a change, and which askers it wakes. */
+export interface NotedOutcome<Answer> extends CellChange<Answer> {
+  readonly wake?: readonly string[];
+}
+
+/** A change that takes along what others left to be carried out. */
+export interface NotedChange<Answer> {
+  (
+    values: readonly (string | undefined)[],
+    nowUs: number,
+    errorUs?: number,
+    notes?: readonly string[],
+  ): NotedOutcome<Answer>;
+  /** The change as data, for others; undefined: only we can carry it out. */
+  note?: () => string | undefined;
 }
 
 /** Cells as they were last seen; those that are not there are missing. */
@@ -26,6 +45,10 @@ export interface Part {
   /** All that the writes depend on. */
   readonly names: ReadonlySet<string>;
   readonly writes: ReadonlyMap<string, NewCell>;
+  /** To be left at the first cell where others were faster. */
+  readonly note: string | undefined;
+  /** Askers to be told that their turn has come. */
+  readonly wake: readonly string[];
 }
 
 /** What came of a write. */
@@ -90,7 +113,7 @@ const TTL_MOST_US = 100 * 366 * 86_400_000_000;
 /** One change that waits for its answer. */
 interface Job {
   readonly names: readonly string[];
-  readonly change: ChangeCells<unknown>;
+  readonly change: NotedChange<unknown>;
   readonly resolve: (answer: unknown) => void;
   readonly reject: (error: unknown) => void;
   turn: (Turn & { readonly jobs: readonly Job[]; readonly control: AbortController }) | undefined;
@@ -118,7 +141,7 @@ export class SwapCells {
   }
 
   /** As `change` of `Cells`. */
-  async change(keys: readonly string[], change: ChangeCells<unknown>): Promise<unknown> {
+  async change(keys: readonly string[], change: NotedChange<unknown>): Promise<unknown> {
     const names = await Promise.all(keys.map(cellName));
     const { place } = this;
     return new Promise((resolve, reject) => {
@@ -193,8 +216,7 @@ export class SwapCells {
       for (const name of names) this.#busy.delete(name);
       this.#pump();
     };
-    const isAlone = performance.now() - this.#companyMs > COMPANY_MS;
-    if (isAlone && !(this.place.isGuessing && Math.random() < ALONE_SHARE)) free();
+    if (!this.place.isGuessing || (!this.#hasCompany && Math.random() >= ALONE_SHARE)) free();
     else setTimeout(free, Math.random() * this.#tripMs);
   }
 
@@ -211,7 +233,7 @@ export class SwapCells {
           continue;
         }
         const known = seen;
-        const parts = groupsOf(live).map((some) => play(some, known, time));
+        const parts = groupsOf(live).map((some) => play(some, known, time, this.#hasCompany));
         const idle = parts.filter(({ writes }) => writes.size === 0);
         // What changes nothing says something of cells that may have changed.
         if (idle.length > 0 && !isFresh) seen = undefined;
@@ -225,6 +247,10 @@ export class SwapCells {
       for (const name of names) this.#remembered.set(name, undefined);
       for (const { isOver, reject } of jobs) if (!isOver) reject(place.failureOf(error));
     }
+  }
+
+  get #hasCompany(): boolean {
+    return performance.now() - this.#companyMs <= COMPANY_MS;
   }
 
   /** Cells as they were last seen; undefined where one is not known and has to be read. */
@@ -273,15 +299,18 @@ function groupsOf(jobs: readonly Job[]): Job[][] {
 }
 
 /** Works out changes one after the other: each sees what those before it wrote. One that throws changes nothing. */
-function play(jobs: readonly Job[], seen: Seen, { nowUs, errorUs }: PlaceTime): Played {
+function play(jobs: readonly Job[], seen: Seen, { nowUs, errorUs }: PlaceTime, hasCompany: boolean): Played {
   const writes = new Map<string, NewCell>();
+  const wake: string[] = [];
+  const notes = [...new Set(jobs.flatMap(({ names }) => names.flatMap((name) => seen.get(name)?.notes ?? [])))];
   const answers = jobs.map(({ names, change, resolve, reject }) => {
     try {
       const values = names.map((name) => {
         const cell = writes.get(name) ?? seen.get(name);
         return cell !== undefined && cell.expiresUs > nowUs ? cell.value : undefined;
       });
-      const { writes: changed, answer } = change(values, nowUs, errorUs);
+      const { writes: changed, answer, wake: woken = [] } = change(values, nowUs, errorUs, notes);
+      wake.push(...woken);
       for (const { index, value, ttlUs } of changed)
         writes.set(names[index], { value, expiresUs: nowUs + Math.ceil(Math.min(ttlUs, TTL_MOST_US)) });
       return () => resolve(answer);
@@ -292,5 +321,6 @@ function play(jobs: readonly Job[], seen: Seen, { nowUs, errorUs }: PlaceTime): 
   const settle = (): void => {
     for (const answer of answers) answer();
   };
-  return { names: new Set(jobs.flatMap(({ names }) => names)), writes, settle };
+  const note = hasCompany && jobs.length === 1 ? jobs[0].change.note?.() : undefined;
+  return { names: new Set(jobs.flatMap(({ names }) => names)), writes, note, wake, settle };
 }

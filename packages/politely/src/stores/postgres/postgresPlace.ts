@@ -7,6 +7,8 @@ import { arrayText, type Statements, SWEPT_MOST } from "./statements.js";
 
 /** After such a silence the server's clock may have moved by a millisecond against this process's: it is read before anything is worked out. */
 const SILENCE_MOST_MS = 10_000;
+/** Who left a note comes back for the answer within this time. */
+const NOTE_FOR_US = 5_000_000;
 /** One write of so many also removes expired rows. */
 const SWEEP_EVERY = 64;
 
@@ -43,18 +45,22 @@ export class PostgresPlace implements SwapPlace {
   }
 
   async swap(parts: readonly Part[], seen: Seen, nowUs: number): Promise<Swapped> {
-    const lines = parts.flatMap(({ names, writes }, part) =>
-      Array.from(names, (name) => ({ name, version: seen.get(name)?.version, part, ...writes.get(name) })),
+    const lines = parts.flatMap(({ names, writes, note, wake }, part) =>
+      Array.from(names, (name, index) => ({
+        ...{ name, version: seen.get(name)?.version, part, heard: seen.get(name)?.notes?.length ?? 0 },
+        ...(index === 0 && { note: note && `${nowUs} ${note}`, wake: wake.join("\n") || undefined }),
+        ...writes.get(name),
+      })),
     );
-    const columns = (["name", "version", "part", "value", "expiresUs"] as const).map((column) =>
-      arrayText(lines.map((line) => line[column])),
+    const columns = (["name", "version", "part", "value", "expiresUs", "heard", "note", "wake"] as const).map(
+      (column) => arrayText(lines.map((line) => line[column])),
     );
     const failed = (error: unknown): undefined => {
       if (!isConflict(error)) throw error;
     };
     const rows = await this.connection.run(this.statements.swap, [...columns, String(nowUs)]).catch(failed);
     if (--this.#writesToSweep < 0) void this.#sweep();
-    const written = new Map(rows?.map(([name, , , , , version]) => [name, version ?? undefined]));
+    const written = new Map(rows?.map(([name, , , , , , version]) => [name, version ?? undefined]));
     const versions = parts.map(({ names: [name] }) => written.get(name));
     const isLater = ([name, , , expiresUs]: Rows[number]): boolean =>
       Number(expiresUs) > (seen.get(String(name))?.expiresUs ?? 0);
@@ -75,10 +81,10 @@ export class PostgresPlace implements SwapPlace {
     this.#heardMs = performance.now();
     this.#offsetUs = serverUs - 1000 * this.#heardMs;
     return new Map(
-      rows.flatMap(([name, version, value, expiresUs]): [string, SeenCell][] =>
+      rows.flatMap(([name, version, value, expiresUs, , notes]): [string, SeenCell][] =>
         name === null || version === null || value === null
           ? []
-          : [[name, { version, value, expiresUs: Number(expiresUs) }]],
+          : [[name, { version, value, expiresUs: Number(expiresUs), notes: notesIn(notes, serverUs) }]],
       ),
     );
   }
@@ -89,4 +95,12 @@ export class PostgresPlace implements SwapPlace {
     const swept = await this.connection.run(this.statements.sweep, []).catch(() => []);
     if (swept.length === SWEPT_MOST) this.#writesToSweep = 0;
   }
+}
+
+/** What others left at a row. What they did not come back for soon is over; it is empty, since the row is cleared by their number. */
+function notesIn(text: string | null, serverUs: number): string[] {
+  return (JSON.parse(text ?? "[]") as string[]).map((note) => {
+    const end = note.indexOf(" ");
+    return Number(note.slice(0, end)) > serverUs - NOTE_FOR_US ? note.slice(end + 1) : "[]";
+  });
 }

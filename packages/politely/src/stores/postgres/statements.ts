@@ -3,14 +3,15 @@ import type { Statement } from "./client.js";
 
 /** The statements for one table. */
 export interface Statements {
-  /** `$1` names. One row for each that exists, or one row of nulls: name, version, value, expiry, and the server's time. */
+  /** `$1` names. One row for each that exists, or one row of nulls: name, version, value, expiry, the server's time, and the notes. */
   readonly read: Statement;
   /**
-   * `$1` names, `$2` their versions (null: there is no such row), `$3` numbers of parts, `$4` values (null: to be left as it is), `$5` expiries, and `$6` the time
+   * `$1` names, `$2` their versions (null: there is no such row), `$3` numbers of parts, `$4` values (null: to be left as it is), `$5` expiries, `$6` how many of
+   * the notes at each row were carried out, `$7` what is to be noted there if its part is not written, `$8` askers to wake if it is, one a line, and `$9` the time
    * at which all that was worked out. Writes the parts of which all rows are as they were thought to be; none where the server's clock was set back before
    * that time.
    *
-   * Gives for each name: name, version, value and expiry as they were, and the server's time; for those of a part that was written no value, but last the version
+   * Gives for each name: name, version, value and expiry as they were, the server's time, and the notes; for those of a part that was written no value, but then the version
    * that its rows have now. An expiry that is later than it was written says that others came too late for this row.
    */
   readonly swap: Statement;
@@ -20,6 +21,12 @@ export interface Statements {
 
 /** How many rows `sweep` removes at most. */
 export const SWEPT_MOST = 500;
+
+/** How many notes may lie at a row. */
+const NOTES_MOST = 64;
+/** The longest name of a channel, and how it begins: a process hears there whose turn has come. */
+export const CHANNEL_MOST = 60;
+export const CHANNEL = "politely_";
 
 // The expiry in the index is rounded up to ten minutes, so that most updates do not touch the index, and PostgreSQL can write the new row beside the old one.
 const SWEEP_STEP_US = 600_000_000;
@@ -33,7 +40,7 @@ const BEGIN = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint";
 export function statementsFor(table: string, lockMs: number): Statements {
   return {
     read: statement(`
-SELECT t.key, t.version::text, t.value, t.expires_us::text, ${CLOCK}::text
+SELECT t.key, t.version::text, t.value, t.expires_us::text, ${CLOCK}::text, array_to_json(t.asked)::text
 FROM (SELECT 1) AS once LEFT JOIN ${table} AS t ON t.key = ANY ($1::text::text[])`),
 
     // A row is locked while this one statement is carried out, in the order of the keys, so that two never wait for each other; it then is as others have left
@@ -41,28 +48,32 @@ FROM (SELECT 1) AS once LEFT JOIN ${table} AS t ON t.key = ANY ($1::text::text[]
     // statement. The number of the transaction is a version that no row ever had before, a removed one included.
     swap: statement(`
 WITH given AS MATERIALIZED (
-  SELECT * FROM unnest($1::text::text[], $2::text::bigint[], $3::text::int[], $4::text::text[], $5::text::bigint[])
-    AS g (key, version, part, value, expires_us)
+  SELECT * FROM unnest($1::text::text[], $2::text::bigint[], $3::text::int[], $4::text::text[], $5::text::bigint[], $6::text::int[],
+    $7::text::text[], $8::text::text[]) AS g (key, version, part, value, expires_us, heard, note, wake)
 ), held AS MATERIALIZED (
-  SELECT key, version, value, expires_us FROM ${table}
+  SELECT key, version, value, expires_us, asked FROM ${table}
   WHERE key = ANY ((SELECT $1 FROM set_config('lock_timeout', '${lockMs}', true))::text::text[])
   ORDER BY key FOR NO KEY UPDATE
 ), fit AS MATERIALIZED (
   SELECT part FROM given LEFT JOIN held USING (key) GROUP BY part
-  HAVING bool_and(given.version IS NOT DISTINCT FROM held.version) AND $6::text::bigint <= ${CLOCK} + ${BEHIND_MOST_US}
+  HAVING bool_and(given.version IS NOT DISTINCT FROM held.version) AND $9::text::bigint <= ${CLOCK} + ${BEHIND_MOST_US}
 ), put AS (
-  UPDATE ${table} AS t SET value = g.value, version = txid_current(), expires_us = g.expires_us, sweep_us = ${sweepAt("g")}
+  UPDATE ${table} AS t SET value = g.value, version = txid_current(), expires_us = g.expires_us, sweep_us = ${sweepAt("g")},
+    asked = t.asked[g.heard + 1:]
   FROM given AS g JOIN fit USING (part) WHERE t.key = g.key AND t.version = g.version AND g.value IS NOT NULL
 ), made AS (
   INSERT INTO ${table} (key, value, version, expires_us, sweep_us)
   SELECT g.key, g.value, txid_current(), g.expires_us, ${sweepAt("g")}
   FROM given AS g JOIN fit USING (part) WHERE g.version IS NULL AND g.value IS NOT NULL ORDER BY g.key
 ), missed AS (
-  UPDATE ${table} AS t SET expires_us = t.expires_us + 1
+  UPDATE ${table} AS t SET expires_us = t.expires_us + 1,
+    asked = CASE WHEN g.note IS NULL OR cardinality(t.asked) >= ${NOTES_MOST} THEN t.asked ELSE t.asked || g.note END
   FROM given AS g WHERE t.key = g.key AND t.version <> g.version AND g.part NOT IN (SELECT part FROM fit)
 )
 SELECT given.key, held.version::text, CASE WHEN fit.part IS NULL THEN held.value END, held.expires_us::text, ${CLOCK}::text,
-  CASE WHEN fit.part IS NOT NULL THEN txid_current() END::text
+  CASE WHEN fit.part IS NULL THEN array_to_json(held.asked) END::text, CASE WHEN fit.part IS NOT NULL THEN txid_current() END::text,
+  (SELECT count(pg_notify(left('${CHANNEL}' || split_part(asker, '.', 1), ${CHANNEL_MOST}), asker))
+    FROM given JOIN fit USING (part), unnest(string_to_array(given.wake, E'\\n')) AS asker)::text
 FROM given LEFT JOIN held USING (key) LEFT JOIN fit USING (part)`),
 
     sweep: statement(`
@@ -81,7 +92,8 @@ CREATE TABLE IF NOT EXISTS ${table} (
   value text NOT NULL,
   version bigint NOT NULL,
   expires_us bigint NOT NULL,
-  sweep_us bigint NOT NULL
+  sweep_us bigint NOT NULL,
+  asked text[] NOT NULL DEFAULT '{}'
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX IF NOT EXISTS ${index} ON ${table} (sweep_us);
 `.trimStart();
