@@ -1,4 +1,4 @@
-import { checkNames } from "./engine/options.js";
+import { checkNames } from "./core/checkNames.js";
 import { systemClock } from "./engine/systemClock.js";
 import type { LeaseRefusal } from "./lease.js";
 import { type Frame, hostLine, wholeLine } from "./observe/exporters/cloudwatch/document.js";

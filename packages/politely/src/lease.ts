@@ -1,4 +1,4 @@
-import { checkNames } from "./engine/options.js";
+import { checkNames } from "./core/checkNames.js";
 import { systemClock } from "./engine/systemClock.js";
 import { StoreError } from "./errors.js";
 import { delay } from "./http/delay.js";

@@ -1,4 +1,4 @@
-import { checkNames } from "./engine/options.js";
+import { checkNames } from "./core/checkNames.js";
 import type { LeaseRefusal } from "./lease.js";
 import { Leases } from "./observe/exporters/leases.js";
 import type { MeasuredLimiter, MeasureOptions } from "./observe/exporters/measured.js";

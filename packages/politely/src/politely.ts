@@ -1,5 +1,5 @@
+import { checkNames } from "./core/checkNames.js";
 import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
-import { checkNames } from "./engine/options.js";
 import { systemClock } from "./engine/systemClock.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";

@@ -1,4 +1,4 @@
-import { checkNames } from "./engine/options.js";
+import { checkNames } from "./core/checkNames.js";
 import type { LeaseRefusal } from "./lease.js";
 import { IN_FLIGHT_BOUNDS, INTERVAL_BOUNDS, WAIT_BOUNDS } from "./observe/exporters/histogram.js";
 import { type LeaseResult, Leases } from "./observe/exporters/leases.js";

@@ -1,6 +1,6 @@
+import { checkNames } from "../core/checkNames.js";
 import { cellStore } from "./cellStore.js";
 import type { Cells, ChangeCells } from "./cells.js";
-import { checkOptionNames } from "./checkOptionNames.js";
 import { type Connection, connectionOf, type PgClient, type PostgresJs } from "./postgres/client.js";
 import { postgresError } from "./postgres/errors.js";
 import { PostgresPlace } from "./postgres/postgresPlace.js";
@@ -69,7 +69,7 @@ export function postgresTableSql(table: string = defaultTable): string {
 
 /** Keeps strings in a table of PostgreSQL, and changes several in one step. `postgresStore` is made of it. */
 export function postgresCells(client: PgClient | PostgresJs, options: PostgresOptions = {}): PostgresCells {
-  checkOptionNames(options, ["table", "timeoutMs", "prepare"], "postgresStore");
+  checkNames(options, ["table", "timeoutMs", "prepare"], "options of postgresStore");
   const { table = defaultTable, timeoutMs = 1_400, prepare = true } = options;
   if (!(Number.isInteger(timeoutMs) && timeoutMs >= 100 && timeoutMs <= 600_000)) {
     throw new RangeError(`timeoutMs must be a whole number from 100 to 600,000; got ${timeoutMs}`);

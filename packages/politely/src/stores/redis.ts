@@ -1,4 +1,4 @@
-import { checkOptionNames } from "./checkOptionNames.js";
+import { checkNames } from "../core/checkNames.js";
 import type { Operation, ReplyTo } from "./operations.js";
 import { Calendars } from "./redis/calendars.js";
 import { type IoredisClient, type NodeRedisClient, runnerOf } from "./redis/client.js";
@@ -34,7 +34,7 @@ const PERIODS_MOST = 8;
  * Throws `TypeError` or `RangeError` for a wrong argument.
  */
 export function redisStore(client: IoredisClient | NodeRedisClient, options: RedisOptions = {}): Store {
-  checkOptionNames(options, ["prefix", "timeoutMs"], "redisStore");
+  checkNames(options, ["prefix", "timeoutMs"], "options of redisStore");
   return scriptedStore(client, options, scriptTexts());
 }
 

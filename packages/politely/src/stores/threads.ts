@@ -1,5 +1,5 @@
+import { checkNames } from "../core/checkNames.js";
 import { cellStore } from "./cellStore.js";
-import { checkOptionNames } from "./checkOptionNames.js";
 import type { Store } from "./store.js";
 import { checkSize, USUAL_BYTES } from "./threads/memory.js";
 import { threadCells } from "./threads/threadCells.js";
@@ -37,7 +37,7 @@ export function threadMemory(bytes: number = USUAL_BYTES): SharedArrayBuffer {
  * Throws `TypeError` and `RangeError` for wrong arguments, and `StoreError` when the memory holds something else.
  */
 export function threadStore(memory: SharedArrayBuffer, options: ThreadOptions = {}): Store {
-  checkOptionNames(options, ["busyMs"], "threadStore");
+  checkNames(options, ["busyMs"], "options of threadStore");
   const { busyMs = USUAL_BUSY_MS } = options;
   if (!(busyMs >= 0 && busyMs <= LONGEST_BUSY_MS)) {
     throw new RangeError(`busyMs must be 0 to ${LONGEST_BUSY_MS}; got ${busyMs}`);

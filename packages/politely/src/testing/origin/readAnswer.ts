@@ -1,4 +1,4 @@
-import { checkNames } from "../../engine/options.js";
+import { checkNames } from "../../core/checkNames.js";
 import { showValue } from "../../policy/showValue.js";
 import { headerFields, headerValue, milliseconds, oneOf, textUpTo, wholeNumber } from "./checks.js";
 import type { AnswerRule, BodyRule } from "./rules.js";
