@@ -1,6 +1,6 @@
 import { checkNames } from "./core/checkNames.js";
 import { systemClock } from "./engine/systemClock.js";
-import type { LeaseRefusal } from "./lease.js";
+import type { Lease, LeaseRefusal } from "./lease.js";
 import { type Frame, hostLine, wholeLine } from "./observe/exporters/cloudwatch/document.js";
 import { type HostWindow, hostWindowMaker } from "./observe/exporters/cloudwatch/hostWindow.js";
 import { readFrame } from "./observe/exporters/cloudwatch/readFrame.js";
@@ -11,7 +11,6 @@ import type { MeasuredLimiter, MeasureOptions } from "./observe/exporters/measur
 import { checkLimiter, readMaxHosts, readTokensOf } from "./observe/exporters/readOptions.js";
 import { Watch } from "./observe/exporters/watch.js";
 import { durationUs } from "./policy/duration.js";
-import type { Lease } from "./stores/lease.js";
 import type { Clock } from "./types.js";
 
 export type { MeasuredLimiter, MeasureOptions, Soon, TokensOf } from "./observe/exporters/measured.js";

@@ -1,5 +1,5 @@
 import { checkNames } from "./core/checkNames.js";
-import type { LeaseRefusal } from "./lease.js";
+import type { Lease, LeaseRefusal } from "./lease.js";
 import { Leases } from "./observe/exporters/leases.js";
 import type { MeasuredLimiter, MeasureOptions } from "./observe/exporters/measured.js";
 import {
@@ -11,7 +11,6 @@ import {
 import type { BatchResultLike, MeterLike, ObservableLike } from "./observe/exporters/opentelemetry/meter.js";
 import { checkLimiter, readMaxHosts, readTokensOf } from "./observe/exporters/readOptions.js";
 import { Watch } from "./observe/exporters/watch.js";
-import type { Lease } from "./stores/lease.js";
 
 export type { MeasuredLimiter, MeasureOptions, Soon, TokensOf } from "./observe/exporters/measured.js";
 export type {

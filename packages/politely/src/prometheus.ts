@@ -1,5 +1,5 @@
 import { checkNames } from "./core/checkNames.js";
-import type { LeaseRefusal } from "./lease.js";
+import type { Lease, LeaseRefusal } from "./lease.js";
 import { IN_FLIGHT_BOUNDS, INTERVAL_BOUNDS, WAIT_BOUNDS } from "./observe/exporters/histogram.js";
 import { type LeaseResult, Leases } from "./observe/exporters/leases.js";
 import type { MeasuredLimiter, MeasureOptions } from "./observe/exporters/measured.js";
@@ -9,7 +9,6 @@ import { CONTENT_TYPE, labelsOf } from "./observe/exporters/prometheus/expositio
 import { hostCountsMaker } from "./observe/exporters/prometheus/hostCounts.js";
 import { checkLimiter, readBounds, readLabels, readMaxHosts, readTokensOf } from "./observe/exporters/readOptions.js";
 import { Watch } from "./observe/exporters/watch.js";
-import type { Lease } from "./stores/lease.js";
 
 export type { MeasuredLimiter, MeasureOptions, Soon, TokensOf } from "./observe/exporters/measured.js";
 

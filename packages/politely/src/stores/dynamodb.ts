@@ -2,8 +2,7 @@ import { checkNames } from "../core/checkNames.js";
 import { cellStore } from "./cellStore.js";
 import type { Cells, ChangeCells } from "./cells.js";
 import { AnswerClock } from "./dynamodb/answerClock.js";
-import { createTable } from "./dynamodb/createTable.js";
-import { TablePlace } from "./dynamodb/tablePlace.js";
+import { createTable, TablePlace } from "./dynamodb/table.js";
 import type { Store } from "./store.js";
 import { SwapCells } from "./swapCells.js";
 

@@ -1,24 +1,24 @@
 import { StoreError } from "../errors.js";
 
-/** What errors of a client mean: a pattern of what they say, what to say to people, and whether somebody has to mend it first. Those others may pass. */
-export type Failures = readonly (readonly [said: RegExp, words: string, isLasting?: boolean])[];
+/** What to say of errors of a client, by patterns of what they say themselves; the first that fits counts, whatever the case. */
+export type Failures = Readonly<Record<string, string>>;
 
-/**
- * Makes a `StoreError` of what a client threw, with what happened and what to do, by the first pattern that fits. One that is a `StoreError` already stays as it is.
- *
- * Names in braces in the words stand for what `about` says of them.
- */
-export function failureOf(
-  error: unknown,
-  failures: Failures,
-  about: Readonly<Record<string, string>> & { readonly said: string },
-): StoreError {
+/** An error of a client, as far as it is known. */
+export interface Said {
+  /** Code and message. */
+  readonly said: string;
+  /** Whether somebody has to mend it first. The others may pass. */
+  readonly isLasting: boolean;
+  /** What names in braces stand for. */
+  readonly [name: string]: string | boolean;
+}
+
+/** Makes a `StoreError` of what a client threw, with what happened and what to do. One that is a `StoreError` already stays as it is. */
+export function failureOf(error: unknown, failures: Failures, known: Said): StoreError {
   if (error instanceof StoreError) return error;
-  const [, words = "{said}", isLasting = false] = failures.find(([pattern]) => pattern.test(about.said)) ?? [];
-  return new StoreError(
-    words.replace(/\{(\w+)\}/g, (_, name: string) => about[name]),
-    { cause: error, isLasting },
-  );
+  const [, words = "{said}"] = Object.entries(failures).find(([said]) => new RegExp(said, "is").test(known.said)) ?? [];
+  const message = words.replace(/\{(\w+)\}/g, (_, name: string) => String(known[name]));
+  return new StoreError(message, { cause: error, isLasting: known.isLasting });
 }
 
 /** A failure that does not pass by itself. */

@@ -48,35 +48,28 @@ const PAUSE_MOST_MS = 8;
 const SWEEP_EVERY = 16;
 
 /** What went wrong, by the names of SQLite's result codes, and what SQLite or the client tells apart by the message alone. */
-const FAILURES: Failures = [
-  [/^PERM /, "This user may not use the SQLite file. Allow it to read and write the file and its folder.", true],
-  [/^BUSY /, "The SQLite file is in use by another process. End what holds it, or raise busyMs."],
-  [/^LOCKED /, "The SQLite table is locked by another statement of this process. Give the store its own handle."],
-  [/^NOMEM /, "There is no memory left for SQLite. Give the process more."],
-  [
-    /^READONLY /,
-    "The SQLite file is read-only. Open it for writing, and allow this user to write to its folder.",
-    true,
-  ],
-  [/^IOERR /, "The SQLite file could not be read or written. Look at the disk."],
-  [/^CORRUPT /, "The SQLite file is damaged. Remove it, or put a copy in its place.", true],
-  [/^FULL /, "There is no room left on the disk for the SQLite file. Make room."],
-  [/^CANTOPEN /, "The SQLite file cannot be opened. Check that its folder exists and may be read and written.", true],
-  [/^AUTH /, "The SQLite handle does not allow what the store does. Pass one without an authorizer.", true],
-  [/^NOTADB /, "The file is no SQLite database, or it is encrypted. Name another path.", true],
-  [/not open|closed|finalized/i, "The SQLite handle is closed. Keep it open as long as a limiter uses it.", true],
-  [
-    /within a transaction/i,
+const FAILURES: Failures = {
+  "^PERM ": "This user may not use the SQLite file. Allow it to read and write the file and its folder.",
+  "^BUSY ": "The SQLite file is in use by another process. End what holds it, or raise busyMs.",
+  "^LOCKED ": "The SQLite table is locked by another statement of this process. Give the store its own handle.",
+  "^NOMEM ": "There is no memory left for SQLite. Give the process more.",
+  "^READONLY ": "The SQLite file is read-only. Open it for writing, and allow this user to write to its folder.",
+  "^IOERR ": "The SQLite file could not be read or written. Look at the disk.",
+  "^CORRUPT ": "The SQLite file is damaged. Remove it, or put a copy in its place.",
+  "^FULL ": "There is no room left on the disk for the SQLite file. Make room.",
+  "^CANTOPEN ": "The SQLite file cannot be opened. Check that its folder exists and may be read and written.",
+  "^AUTH ": "The SQLite handle does not allow what the store does. Pass one without an authorizer.",
+  "^NOTADB ": "The file is no SQLite database, or it is encrypted. Name another path.",
+  "not open|closed|finalized": "The SQLite handle is closed. Keep it open as long as a limiter uses it.",
+  "within a transaction":
     "The SQLite handle is in the middle of a transaction of yours. Give the store a handle of its own.",
-    true,
-  ],
-  [
-    /no such (table|column)|has no column|ON CONFLICT|view/i,
+  "no such (table|column)|has no column|ON CONFLICT|view":
     "The tables {table} and {table}_clock are not as politely makes them ({message}). Remove them, or name another table.",
-    true,
-  ],
-  [/./s, "SQLite failed: {message}"],
-];
+  "": "SQLite failed: {message}",
+};
+/** The others may pass. */
+const LASTING =
+  /^(PERM|READONLY|CORRUPT|CANTOPEN|AUTH|NOTADB) |not open|closed|finalized|within a transaction|no such (table|column)|has no column|ON CONFLICT|view/i;
 /** The names of result codes by their numbers. */
 const CODES = ", , , PERM, , BUSY, LOCKED, NOMEM, READONLY, , IOERR, CORRUPT, , FULL, CANTOPEN".split(", ");
 CODES[23] = "AUTH";
@@ -259,7 +252,8 @@ class SqliteFile implements SqliteCells {
     this.#lastError = error;
     const name = nameOf(error);
     const message = error instanceof Error ? error.message : String(error);
-    const failure = failureOf(error, FAILURES, { said: `${name} ${message}`, message, table: this.table });
+    const said = `${name} ${message}`;
+    const failure = failureOf(error, FAILURES, { said, message, table: this.table, isLasting: LASTING.test(said) });
     // Those that came first have waited longest.
     const isBusy = name === "BUSY" || name === "LOCKED";
     const gone = isBusy ? jobs.filter(({ giveUpUs }) => giveUpUs <= this.time.nowUs()) : jobs;
