@@ -1,7 +1,5 @@
 import type { StoreError } from "../errors.js";
-import { cellName } from "./cellName.js";
 import type { CellChange } from "./cells.js";
-import { RememberedCells } from "./rememberedCells.js";
 
 // For places that can write cells on the condition that they are still as they were seen. What is to be written is worked out on the cells as this process last saw
 // them; where others were faster, the answer says what is there, and it is worked out again. So a change that nobody disturbs is one round trip.
@@ -107,6 +105,13 @@ const TURN_MOST_MS = 1_400;
  */
 const COMPANY_MS = 10_000;
 const ALONE_SHARE = 1 / 16;
+/** All remembered values together have at most this many characters. */
+const CHARACTERS_MOST = 16_000_000;
+const HASHED = "sha256:";
+/** What every database keeps as it is, as part of an index. */
+const BYTES_MOST = 2_000;
+// Control characters, and halves of characters, which would come back as others.
+const ODD = /[\p{Cc}\p{Surrogate}]/u;
 /** Expiries beyond a hundred years are cut, so that the sum with the time stays a safe integer. */
 const TTL_MOST_US = 100 * 366 * 86_400_000_000;
 
@@ -128,7 +133,7 @@ interface Played extends Part {
 
 /** The changes of the cells of one place. Those that share a cell follow one another, in the order in which they came; all others go at the same time. */
 export class SwapCells {
-  readonly #remembered: RememberedCells<SeenCell>;
+  readonly #remembered: RememberedCells;
   #waiting: Job[] = [];
   readonly #busy = new Set<string>();
   #running = 0;
@@ -323,4 +328,40 @@ function play(jobs: readonly Job[], seen: Seen, { nowUs, errorUs }: PlaceTime, h
   };
   const note = hasCompany && jobs.length === 1 ? jobs[0].change.note?.() : undefined;
   return { names: new Set(jobs.flatMap(({ names }) => names)), writes, note, wake, settle };
+}
+
+/** Cells as this process last saw them, by name. Beyond `countMost`, or 16 million characters, those that were set the longest time ago are forgotten. */
+class RememberedCells {
+  readonly #cells = new Map<string, SeenCell>();
+  #characters = 0;
+
+  constructor(private readonly countMost: number) {}
+
+  /** Undefined: not seen lately, or there was none. */
+  get(name: string): SeenCell | undefined {
+    return this.#cells.get(name);
+  }
+
+  /** Remembers a cell, or with undefined forgets it. */
+  set(name: string, cell: SeenCell | undefined): void {
+    this.#characters -= this.#cells.get(name)?.value.length ?? 0;
+    this.#cells.delete(name);
+    if (cell === undefined) return;
+    this.#cells.set(name, cell);
+    this.#characters += cell.value.length;
+    while (this.#cells.size > this.countMost || this.#characters > CHARACTERS_MOST) {
+      const [oldest] = this.#cells.keys();
+      this.set(oldest, undefined);
+    }
+  }
+}
+
+/** The name of a cell in a database: the key itself, or a hash of one that is empty, longer than 2,000 bytes, or has characters that a database may not keep. */
+async function cellName(key: string): Promise<string> {
+  // No character of UTF-16 takes more than three bytes.
+  const fits = key.length * 3 <= BYTES_MOST || new TextEncoder().encode(key).length <= BYTES_MOST;
+  if (fits && key !== "" && !key.startsWith(HASHED) && !ODD.test(key)) return key;
+  const units = Uint16Array.from({ length: key.length }, (_, index) => key.charCodeAt(index));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", units));
+  return HASHED + Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
