@@ -18,7 +18,7 @@ const LEASE_TOKENS = "lease tokens";
 
 /** Notes for others have this version, and at most so many characters. */
 const VERSION = 1;
-const NOTE_MOST = 20_000;
+const NOTE_MOST = 4_000;
 
 /** One operation that waits to be carried out, and whoever waits for it. */
 interface Waiter {
