@@ -189,8 +189,10 @@ function changeLimits(
   const replies = new Map(changing.map((operation) => [operation, decide(states, operation, nowUs)]));
   const writes = isChanged ? states.map(writeOf) : [];
   // Our own hear of it by the reply.
-  for (const [operation, reply] of replies)
-    wake.push(...wokenBy(reply).filter((asker) => processOf(asker) !== processOf(`${String(senderOf(operation))}.`)));
+  for (const [operation, reply] of replies) {
+    const own = processOf(`${senderOf(operation) as string}.`);
+    wake.push(...wokenBy(reply).filter((asker) => processOf(asker) !== own));
+  }
   // A look brings what it sees up to date, and must not change anything: it gets a copy.
   return { writes, answer: operations.map((one) => replies.get(one) ?? decide(read(), one, nowUs)), wake };
 }

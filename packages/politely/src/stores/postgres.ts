@@ -3,8 +3,7 @@ import { cellStore } from "./cellStore.js";
 import type { Cells, ChangeCells } from "./cells.js";
 import { type Connection, connectionOf, type PgClient, type PostgresJs } from "./postgres/client.js";
 import { postgresError } from "./postgres/errors.js";
-import { PostgresPlace } from "./postgres/postgresPlace.js";
-import { CHANNEL, CHANNEL_MOST, creatingText, statementsFor } from "./postgres/statements.js";
+import { CHANNEL, CHANNEL_MOST, creatingText, PostgresPlace, statementsFor } from "./postgres/rows.js";
 import type { Store } from "./store.js";
 import { SwapCells } from "./swapCells.js";
 
@@ -75,7 +74,7 @@ export function postgresCells(client: PgClient | PostgresJs, options: PostgresOp
     throw new RangeError(`timeoutMs must be a whole number from 100 to 600,000; got ${timeoutMs}`);
   }
   const creating = postgresTableSql(table);
-  const connection = connectionOf(client, { isPrepared: prepare, timeoutMs });
+  const connection = connectionOf(client, prepare, timeoutMs);
   const explain = (error: unknown) => postgresError(error, table, creating);
   const statements = statementsFor(quotedNames(table).quoted, Math.ceil(timeoutMs * 0.8));
   const rows = new SwapCells(new PostgresPlace(connection, statements, timeoutMs, explain));
@@ -114,21 +113,21 @@ function quotedNames(table: string): { readonly quoted: string; readonly index: 
 }
 
 /** How a process hears whose turn has come, and whether that arrives: not through some poolers. What it hears is sent along with each change. */
-function earOf({ listen, script }: Connection): Pick<PostgresCells, "bell" | "isHearing"> {
+function earOf(connection: Connection): Pick<PostgresCells, "bell" | "isHearing"> {
   let isHearing = false;
-  if (listen === undefined) return { isHearing: () => false };
+  if (connection.listen === undefined) return { isHearing: () => false };
   const hear = (process: string, onWake: (asker: string) => void): (() => void) => {
     const channel = (CHANNEL + process).slice(0, CHANNEL_MOST);
-    const end = listen(channel, (asker) => {
+    const end = connection.listen?.(channel, (asker) => {
       isHearing = true;
       if (asker !== "") onWake(asker);
     });
-    const trial = setTimeout(() => void script(`NOTIFY "${channel}"`).catch(() => undefined), TRIAL_MS);
+    const trial = setTimeout(() => void connection.script(`NOTIFY "${channel}"`).catch(() => undefined), TRIAL_MS);
     (trial as { unref?(): void }).unref?.();
     return () => {
       clearTimeout(trial);
       isHearing = false;
-      end();
+      end?.();
     };
   };
   return { isHearing: () => isHearing, bell: { ring: () => undefined, listen: hear } };

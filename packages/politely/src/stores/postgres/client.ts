@@ -46,23 +46,14 @@ export interface Connection {
   script(text: string): Promise<unknown>;
 }
 
-/** How a client is used. */
-export interface ConnectionOptions {
-  /** Statements are prepared by name. */
-  readonly isPrepared: boolean;
-  /** How long a statement is waited for, where the client can be told. */
-  readonly timeoutMs: number;
-}
-
 /** More would only compete for the two or three processors that a small server has. */
 const POOL_LANES = 3;
 
 /** A connection that was lost while it listened is opened again after this. */
 const RELISTEN_MS = 1_000;
 
-/** Makes a `Connection` of a client. Throws `TypeError` for anything that is none. */
-export function connectionOf(client: PgClient | PostgresJs, options: ConnectionOptions): Connection {
-  const { isPrepared, timeoutMs } = options;
+/** Makes a `Connection` of a client. Throws `TypeError` for anything that is none. A statement is waited for until `timeoutMs`, where the client can be told. */
+export function connectionOf(client: PgClient | PostgresJs, isPrepared: boolean, timeoutMs: number): Connection {
   if (typeof client === "function" && typeof (client as Partial<PostgresJs>).unsafe === "function") {
     return {
       laneCount: POOL_LANES,

@@ -21,24 +21,25 @@ const wanted = { "x.org": keyOf({ concurrency: 1_000 }) };
 describe("a start whose write comes too late", () => {
   it("is granted by whoever comes next, once, and its process fetches the reply without writing", async () => {
     await using place = await openPlace(server);
-    let swaps = 0;
-    let gate: Promise<void> | undefined;
+    let [swaps, isGated] = [0, false];
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
     const slow = watched(place.pool(), async ({ text }) => {
       if (!text.includes("UPDATE ")) return;
       swaps += 1;
-      if (swaps > 1) await gate;
+      if (isGated && swaps > 1) await gate;
     });
     const [a, b] = [asker(place, "a", slow), asker(place, "b")];
     // Both have been too late before, and know that they are not alone.
     for (const one of [a, b, a, b, a, b]) await one.take(wanted);
-    let open = (): void => undefined;
-    gate = new Promise((resolve) => {
-      open = resolve;
-    });
-    swaps = 0;
+    [swaps, isGated] = [0, true];
     const taking = a.take(wanted);
-    const left = async () =>
-      (await place.admin.query(`SELECT cardinality(asked) AS n FROM "${place.table}"`)).rows[0].n;
+    const left = async (): Promise<number> => {
+      const { rows } = await place.admin.query<{ n: number }>(`SELECT cardinality(asked) AS n FROM "${place.table}"`);
+      return rows[0].n;
+    };
     for (let looks = 0; (await left()) === 0; looks++) expect(looks).toBeLessThan(1_000);
     await until("it is about to write again", 2_000, () => swaps === 2);
 
