@@ -116,13 +116,13 @@ class Queue {
   async #change(batch: Waiter[]): Promise<void> {
     const { cells, clock, keys } = this;
     const operations = (): Operation[] => batch.map(({ operation }) => operation);
-    const change: NotedChange<readonly object[]> = (values, nowUs, errorUs = 0, notes = []) => {
+    const change: NotedChange<readonly object[]> = (values, nowUs, errorUs = 0, notes) => {
       // What was asked for while others were faster goes along.
       if (this.#batch === batch) batch.push(...this.#waiting.splice(0, TOGETHER_MOST - batch.length));
       const time = clock.at(nowUs, errorUs);
       const own = operations();
       if (areLeases(own)) return changeLease(keys[0], values, own, nowUs, time);
-      const others = notes.flatMap((note) => readNote(note, keys));
+      const others = notes?.flatMap((note) => readNote(note, keys));
       return changeLimits({ keys, values, calendar: clock.calendar }, own as LimitOperation[], others, nowUs);
     };
     change.note = () => noteOf(keys, operations());
@@ -174,7 +174,7 @@ interface KeyCells {
 function changeLimits(
   { keys, values, calendar }: KeyCells,
   operations: readonly LimitOperation[],
-  others: readonly LimitOperation[],
+  others: readonly LimitOperation[] | undefined,
   nowUs: number,
 ): NotedOutcome<readonly object[]> {
   const read = (): StoredKey[] =>
@@ -183,8 +183,10 @@ function changeLimits(
     );
   const states = read();
   const changing = operations.filter(({ kind }) => kind !== "look");
-  const isChanged = !changing.every((operation) => isDone(states, operation));
-  const foreign = isChanged ? others : [];
+  // What others may have carried out in our stead is not written again.
+  const isNew = (operation: LimitOperation): boolean => others === undefined || !isDone(states, operation);
+  const isChanged = changing.some(isNew);
+  const foreign = isChanged ? (others ?? []) : [];
   const wake = foreign.flatMap((operation) => wokenBy(decide(states, operation, nowUs)));
   const replies = new Map(changing.map((operation) => [operation, decide(states, operation, nowUs)]));
   const writes = isChanged ? states.map(writeOf) : [];

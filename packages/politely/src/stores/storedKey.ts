@@ -19,6 +19,8 @@ export interface Turn {
   /** How many starts it takes then, and what they cost together. */
   readonly count: number;
   readonly cost: Cost;
+  /** It comes when it is called, and its turn is then. */
+  readonly isCalled?: boolean;
 }
 
 /** The last reply to an asker, in case it did not arrive. */

@@ -53,6 +53,8 @@ export interface Part {
 export interface Swapped {
   /** The version that the cells of each part have now; undefined for a part that was not written. */
   readonly versions: readonly (string | undefined)[];
+  /** What others have left at the cells that were written since they were seen. */
+  readonly left?: ReadonlyMap<string, readonly string[]>;
   /** The cells of the other parts as far as they are known now; undefined where they have to be read. */
   readonly seen: Seen | undefined;
   /** They were all seen just now, in one step. */
@@ -275,7 +277,7 @@ export class SwapCells {
   /** Writes what can be written and answers it. Says what is there of the rest, and whether that is so since just now. */
   async #swap(parts: readonly Played[], before: Seen, nowUs: number, turn: Turn): Promise<[Seen | undefined, boolean]> {
     const sentMs = performance.now();
-    const { versions, seen, isFresh, hasCompany } = await this.place.swap(parts, before, nowUs, turn);
+    const { versions, left, seen, isFresh, hasCompany } = await this.place.swap(parts, before, nowUs, turn);
     if (hasCompany) this.#companyMs = performance.now();
     for (const [index, { names, writes, settle }] of parts.entries()) {
       const version = versions[index];
@@ -284,7 +286,7 @@ export class SwapCells {
         continue;
       }
       this.#tripMs += (performance.now() - sentMs - this.#tripMs) / 8;
-      for (const [name, cell] of writes) this.#remembered.set(name, { ...cell, version });
+      for (const [name, cell] of writes) this.#remembered.set(name, { ...cell, version, notes: left?.get(name) ?? [] });
       settle();
     }
     return [seen, isFresh];

@@ -62,11 +62,15 @@ export class PostgresPlace implements SwapPlace {
     };
     const rows = await this.connection.run(this.statements.swap, [...columns, String(nowUs)]).catch(failed);
     if (--this.#writesToSweep < 0) void this.#sweep();
-    const written = new Map(rows?.map(([name, , , , , , version]) => [name, version ?? undefined]));
-    const versions = parts.map(({ names: [name] }) => written.get(name));
+    const versions = new Map(rows?.map(([name, , , , , , version]) => [name, version]));
+    const written = parts.map(({ names: [name] }) => versions.get(name) ?? undefined);
+    const left = new Map(
+      rows?.map(([name, , , , serverUs, notes]) => [String(name), notesIn(notes, Number(serverUs))]),
+    );
     const isLater = ([name, , , expiresUs]: Rows[number]): boolean =>
       Number(expiresUs) > (seen.get(String(name))?.expiresUs ?? 0);
-    return { versions, seen: rows && this.#found(rows), isFresh: true, hasCompany: rows?.some(isLater) !== false };
+    const hasCompany = rows?.some(isLater) !== false;
+    return { versions: written, left, seen: rows && this.#found(rows), isFresh: true, hasCompany };
   }
 
   lateError(key: string): StoreError {
@@ -137,8 +141,8 @@ FROM (SELECT 1) AS once LEFT JOIN ${table} AS t ON t.key = ANY ($1::text::text[]
     // `$1` names, `$2` their versions (null: there is no such row), `$3` numbers of parts, `$4` values (null: to be left as it is), `$5` expiries, `$6` how many of
     // the notes at each row were carried out, `$7` what is to be noted there if its part is not written, `$8` askers to wake if it is, one a line, and `$9` the time
     // at which all that was worked out. Writes the parts of which all rows are as they were thought to be; none where the server's clock was set back before that time.
-    // Gives for each name: name, version, value and expiry as they were, the server's time, and the notes; for those of a part that was written no value, but then the
-    // version that its rows have now. An expiry that is later than it was written says that others came too late for this row.
+    // Gives for each name: name, version, value and expiry as they were, the server's time, and the notes, but for those that were carried out; for those of a part that was written
+    // no value, but then the version that its rows have now. An expiry that is later than it was written says that others came too late for this row.
     //
     // A row is locked while this one statement is carried out, in the order of the keys, so that two never wait for each other; it then is as others have left
     // it. A row that is made by two at once fails for one of them. As a subquery the setting is made before the first row is touched, and ends with the
@@ -168,7 +172,7 @@ WITH given AS MATERIALIZED (
   FROM given AS g WHERE t.key = g.key AND t.version <> g.version AND g.part NOT IN (SELECT part FROM fit)
 )
 SELECT given.key, held.version::text, CASE WHEN fit.part IS NULL THEN held.value END, held.expires_us::text, ${CLOCK}::text,
-  CASE WHEN fit.part IS NULL THEN array_to_json(held.asked) END::text, CASE WHEN fit.part IS NOT NULL THEN txid_current() END::text,
+  array_to_json(CASE WHEN fit.part IS NULL THEN held.asked ELSE held.asked[given.heard + 1:] END)::text, CASE WHEN fit.part IS NOT NULL THEN txid_current() END::text,
   (SELECT count(pg_notify(left('${CHANNEL}' || split_part(asker, '.', 1), ${CHANNEL_MOST}), asker))
     FROM given JOIN fit USING (part), unnest(string_to_array(given.wake, E'\\n')) AS asker)::text
 FROM given LEFT JOIN held USING (key) LEFT JOIN fit USING (part)`),
