@@ -1,6 +1,6 @@
 import type { Answer } from "./core/answer.js";
+import { checkNames } from "./core/checkNames.js";
 import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
-import { checkNames } from "./engine/options.js";
 import { systemClock } from "./engine/systemClock.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";

@@ -1,5 +1,6 @@
 import { Adaptive, learn } from "../core/adaptive.js";
 import { type Answer, isBadAnswer } from "../core/answer.js";
+import { checkNames } from "../core/checkNames.js";
 import { binding, end, giveBack, lapse, readyAt, record, take, unitsSince } from "../core/decide.js";
 import type { Incident } from "../core/incident.js";
 import { type Ahead, type Cost, type Key, NOTHING, ONE, type Place, ROW, type Taken, type Tell } from "../core/key.js";
@@ -8,7 +9,7 @@ import { owedAt } from "../core/limits/rate.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
 import { type Arbiter, type Costs, costAt, type KeysOf, type Need, type Stop, type TellAt } from "./arbiter.js";
 import type { Engine } from "./engine.js";
-import { checkNames, readCost } from "./options.js";
+import { readCost } from "./options.js";
 import { HeldPermit, isReported } from "./permit.js";
 import { HAS_GATE, HAS_REST, PROFILE_MASK } from "./slab.js";
 import { toUs } from "./systemClock.js";

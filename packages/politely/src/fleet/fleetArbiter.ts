@@ -193,8 +193,7 @@ export class FleetArbiter implements Arbiter {
     const ready = line.ready.shift();
     const startedUs = ready?.start.startedUs ?? nowUs;
     const permit = this.engine.local.take(need, costs, askedUs, nowUs, startedUs);
-    if (ready === undefined) return permit;
-    this.#hold(permit, ready.start);
+    if (ready !== undefined) this.#hold(permit, ready.start);
     return permit;
   }
 
@@ -575,7 +574,9 @@ export class FleetArbiter implements Arbiter {
     const asked = { names, slots: need.slots, asker, number, keys };
     return sharedStarts(asked, reply).map((start) => {
       const aheadUs = start.startedUs - reply.nowUs;
-      return { atUs: heardUs + aheadUs, lateUs: freshUs + aheadUs + slackUs, start };
+      // What another process carried out in our stead is heard of a round trip later.
+      const youngUs = Math.max(aheadUs, Math.min(0, aheadUs + this.link.usualUs));
+      return { atUs: heardUs + aheadUs, lateUs: freshUs + youngUs + slackUs, start };
     });
   }
 

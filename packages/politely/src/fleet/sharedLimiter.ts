@@ -1,8 +1,9 @@
+import { checkNames } from "../core/checkNames.js";
 import { ONE } from "../core/key.js";
 import { keyName, type Need } from "../engine/arbiter.js";
 import type { Engine } from "../engine/engine.js";
 import type { LocalLimiter } from "../engine/limiter.js";
-import { checkNames, checkOptions, checkPaused, costOf } from "../engine/options.js";
+import { checkOptions, checkPaused, costOf } from "../engine/options.js";
 import { until } from "../engine/outlook.js";
 import { inSnakeCase } from "../engine/stats.js";
 import { toUs } from "../engine/systemClock.js";

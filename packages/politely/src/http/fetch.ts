@@ -1,4 +1,4 @@
-import { checkNames } from "../engine/options.js";
+import { checkNames } from "../core/checkNames.js";
 import { showValue } from "../policy/showValue.js";
 import type { FetchOptions, PoliteRequestInit } from "../types.js";
 import type { Exchange } from "./exchange.js";

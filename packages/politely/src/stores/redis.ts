@@ -1,4 +1,4 @@
-import { checkOptionNames } from "./checkOptionNames.js";
+import { checkNames } from "../core/checkNames.js";
 import type { Operation, ReplyTo } from "./operations.js";
 import {
   canListen,
@@ -50,7 +50,7 @@ interface Asked {
  * Throws `TypeError` or `RangeError` for a wrong argument.
  */
 export function redisStore(client: IoredisClient | NodeRedisClient, options: RedisOptions = {}): Store {
-  checkOptionNames(options, ["prefix", "timeoutMs"], "redisStore");
+  checkNames(options, ["prefix", "timeoutMs"], "options of redisStore");
   return scriptedStore(client, options, scriptText());
 }
 

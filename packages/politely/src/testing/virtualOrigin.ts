@@ -1,4 +1,4 @@
-import { checkNames } from "../engine/options.js";
+import { checkNames } from "../core/checkNames.js";
 import { systemClock } from "../engine/systemClock.js";
 import { normaliseHost, readHostOfUrl } from "../policy/host.js";
 import { showValue } from "../policy/showValue.js";

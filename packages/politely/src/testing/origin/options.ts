@@ -1,4 +1,4 @@
-import { checkNames } from "../../engine/options.js";
+import { checkNames } from "../../core/checkNames.js";
 import { readRate, readRefill, readWindow, type WrittenRate } from "../../policy/rate.js";
 import { unwrap } from "../../policy/reading.js";
 import { showValue } from "../../policy/showValue.js";

@@ -1,16 +1,26 @@
-import type { StoreError } from "../../errors.js";
-import type { DynamodbClient, DynamodbCondition, DynamodbPlace } from "../dynamodb.js";
+import { StoreError } from "../../errors.js";
+import type { DynamodbClient, DynamodbCondition, DynamodbItem, DynamodbPlace, DynamodbPut } from "../dynamodb.js";
+import { lastingError } from "../failures.js";
 import type { Part, PlaceTime, Seen, SeenCell, SwapPlace, Swapped, Turn } from "../swapCells.js";
-import type { AnswerClock } from "./answerClock.js";
-import { failureOf, Refusal, refusalOf, timeoutOf } from "./failures.js";
-import { cellOf, itemOf, KEY, VERSION } from "./item.js";
-import { pause } from "./pause.js";
+import { type AnswerClock, pause } from "./answerClock.js";
+import { dynamodbError, Refusal, refusalOf, timeoutOf } from "./failures.js";
 
+/** The attribute that the table's key is. */
+const KEY = "key";
+/** The attribute that a compare and swap compares. */
+const VERSION = "version";
+/** The attribute by which DynamoDB removes what has expired: a second since 1970. */
+const TTL = "ttl";
+/** The sweep waits this much longer, so that nothing is removed before the clients see it as expired. */
+const SWEPT_LATER_SEC = 60;
 /** The longest pause after a lost race, and the first and the longest for capacity that is used up, which comes back more slowly. Each is a random part of that. */
 const LOST_PAUSE_MS = 100;
 const THROTTLED_PAUSES_MS = [50, 1_000] as const;
 /** Read for its `Date` alone. There is no such item. */
 const CLOCK_PROBE = "politely:clock";
+/** A table takes some seconds; a minute says that something is wrong. */
+const READY_MS = 60_000;
+const PAUSE_MOST_MS = 2_000;
 
 /** The items of one table. The answer to a write that fails says what is there, so that a change is one request, even the first of a key that is not there yet. */
 export class TablePlace implements SwapPlace {
@@ -95,7 +105,7 @@ export class TablePlace implements SwapPlace {
   }
 
   failureOf(error: unknown): StoreError {
-    return failureOf(error, this.table);
+    return dynamodbError(error, this.table);
   }
 
   lateError(_key: string, turn: Turn | undefined): StoreError {
@@ -140,4 +150,69 @@ function pauseMs({ why }: Refusal, count: number): number {
   return (
     Math.random() * (why === "throttled" ? Math.min(toMs, fromMs * 2 ** count) : Math.min(LOST_PAUSE_MS, 5 * count))
   );
+}
+
+/** The item that keeps a cell. */
+function itemOf(name: string, { value, version, expiresUs }: SeenCell): DynamodbPut["Item"] {
+  return {
+    [KEY]: { S: name },
+    value: { S: value },
+    [VERSION]: { S: version },
+    expiresUs: { N: String(expiresUs) },
+    [TTL]: { N: String(Math.ceil(expiresUs / 1_000_000) + SWEPT_LATER_SEC) },
+  };
+}
+
+/** The cell of an item; undefined when there is no item. Throws `StoreError` for one that Politely did not write. */
+function cellOf(item: DynamodbItem | undefined, table: string): SeenCell | undefined {
+  if (item === undefined) return undefined;
+  const value = item.value?.S;
+  const version = item[VERSION]?.S;
+  const expiresUs = Number(item.expiresUs?.N ?? Number.NaN);
+  if (value === undefined || version === undefined || Number.isNaN(expiresUs)) {
+    throw lastingError(
+      `The item "${item[KEY]?.S}" of table "${table}" was not written by Politely. Remove it, or give the store a table of its own.`,
+    );
+  }
+  return { value, version, expiresUs };
+}
+
+/** Creates the table unless it is there, waits until it can be used, and has DynamoDB remove what has expired. */
+export async function createTable(client: DynamodbClient, table: string): Promise<void> {
+  const abortSignal = AbortSignal.timeout(READY_MS);
+  const options = { abortSignal };
+  const shape = {
+    TableName: table,
+    BillingMode: "PAY_PER_REQUEST" as const,
+    AttributeDefinitions: [{ AttributeName: KEY, AttributeType: "S" as const }],
+    KeySchema: [{ AttributeName: KEY, KeyType: "HASH" as const }],
+  };
+  const TimeToLiveSpecification = { AttributeName: TTL, Enabled: true };
+  // Right after it was created, a table may not be known everywhere.
+  const describe = () =>
+    unless("ResourceNotFoundException", client.describeTable({ TableName: table }, options)).then(
+      (known) => known?.Table?.TableStatus ?? "",
+    );
+  try {
+    await unless("ResourceInUseException", client.createTable(shape, options));
+    for (let waitMs = 50; !/^(ACTIVE|UPDATING)$/.test(await describe()); waitMs = Math.min(waitMs * 2, PAUSE_MOST_MS)) {
+      abortSignal.throwIfAborted();
+      await pause(waitMs);
+    }
+    // It is an error to turn on what is on already, or is being turned on by somebody else.
+    const expiring = client.updateTimeToLive({ TableName: table, TimeToLiveSpecification }, options);
+    await unless("ValidationException", expiring);
+  } catch (error) {
+    if (!abortSignal.aborted) throw dynamodbError(error, table);
+    const late = `Table "${table}" could not be used within ${READY_MS} ms of createTable(). Look at it in the console of AWS.`;
+    throw new StoreError(late, { cause: error });
+  }
+}
+
+/** What a request resolves with, or undefined when it rejects with an error of that name. */
+function unless<Answer>(name: string, request: Promise<Answer>): Promise<Answer | undefined> {
+  return request.catch((error: unknown) => {
+    if (!(error instanceof Error && error.name === name)) throw error;
+    return undefined;
+  });
 }
