@@ -206,11 +206,11 @@ export interface Limiter {
     fn: (this: This, ...args: Args) => T | PromiseLike<T>,
   ): (this: This, ...args: Args) => Promise<T>;
   /**
-   * The standard `fetch`, paced and listening: waits its turn at the host of the URL and of each redirect, hears what the
-   * site answers, and keeps its place until the last byte has arrived. `init.politely` says how it waits.
+   * The standard `fetch`, paced: waits its turn at the host of the URL, reads what the site answers, and keeps its place until the
+   * last byte has arrived. Node's own `fetch` also waits at the host of each redirect. `init.politely` says how it waits.
    *
-   * A body that nobody reads is read ahead up to 1 MiB, so that a small one frees its place by itself; a larger one keeps
-   * it until it is read or cancelled, at most for `maxHold`. Rejects as `fetch` and `acquire` do, and with `RobotsError`.
+   * Up to 1 MiB of a body comes in without a reader, so that a small one frees its place by itself; a larger one gives it back
+   * once nobody has read from it for 5 s. Rejects as `fetch` and `acquire` do, and with `RobotsError`.
    */
   fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response>;
   /** A copy of one host's statistics; undefined when it was never seen, or folded away. */

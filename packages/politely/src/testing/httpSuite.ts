@@ -182,7 +182,7 @@ const RULES: readonly Rule[] = [
     },
   },
   {
-    title: "takes a connection that is refused, reset or torn off for trouble of the site",
+    title: "takes a connection that is refused or reset for trouble of the site",
     policy: (a, b) => ({
       hosts: { [a]: { concurrency: 1, backoff: "none" }, [b]: { concurrency: 1, backoff: "none" } },
     }),
@@ -192,13 +192,22 @@ const RULES: readonly Rule[] = [
       same(outcomesAt(events, b.key), ["server_error"], "as outcomes of the refused connection");
       a.answer = ({ socket }) => void socket.resetAndDestroy();
       await failureOf(client.get(a.origin), "of the reset connection");
+      same(outcomesAt(events, a.key), ["server_error"], "as outcomes of the reset connection");
+    },
+  },
+  {
+    title: "judges an answer whose body is torn off by its status",
+    needs: "early headers",
+    policy: (a) => ({ hosts: { [a]: { concurrency: 1 } } }),
+    play: async ({ a, client, limiter, events }) => {
       a.answer = ({ socket }, answer) => {
         answer.writeHead(200, { "content-length": "1000" }).flushHeaders();
         answer.write("half");
         setTimeout(() => void socket.destroy(), 10);
       };
       await failureOf(client.get(a.origin), "of the torn body");
-      same(outcomesAt(events, a.key), ["server_error", "server_error"], "as outcomes of the two broken connections");
+      same(outcomesAt(events, a.key), ["neutral"], "as outcomes of the torn body");
+      same(limiter.stats(a.key)?.cooldownMs, 0, "ms of cooldown");
     },
   },
   {

@@ -17,10 +17,7 @@ interface NodeStream extends WaitingStream {
  * Gives the same bytes back.
  */
 export function holdStream(data: unknown, flight: Flight, clock: Clock): unknown {
-  if (isWebStream(data)) {
-    const done = (): void => flight.done();
-    return readAhead(data, { arrived: done, cancelled: done, failed: (error) => flight.failed(error) });
-  }
+  if (isWebStream(data)) return readAhead(data, flight);
   if (!isNodeStream(data) || data.destroyed) {
     flight.done();
     return data;

@@ -114,7 +114,7 @@ describe("fetch that fails", () => {
     expect(stats?.cooldownMs).toBeGreaterThan(4_000);
   });
 
-  it("because the connection is reset in the middle of the body is one too", async () => {
+  it("because the connection is reset in the middle of the body is judged by its status", async () => {
     await using site = await localSite(HERE, (_request, response) => {
       response.writeHead(200, { "content-length": "100" });
       response.write("half");
@@ -123,8 +123,18 @@ describe("fetch that fails", () => {
     const polite = politely({ hosts: { [HERE]: { concurrency: 1 } } });
     const response = await polite.fetch(site.origin);
     await expect(response.text()).rejects.toThrow();
-    expect(polite.stats(HERE)).toMatchObject({ inFlight: 0 });
-    expect(polite.stats(HERE)?.cooldownMs).toBeGreaterThan(4_000);
+    expect(polite.stats(HERE)).toMatchObject({ inFlight: 0, cooldownMs: 0 });
+  });
+
+  it.each([
+    ["the caller's AbortSignal.timeout", () => ({ signal: AbortSignal.timeout(60) })],
+    ["politely.timeout", () => ({ politely: { timeout: 60 } })],
+  ])("because %s ends a healthy stream holds nobody", async (_name, init) => {
+    await using site = await localSite(HERE, (_request, response) => void response.write("data: 1\n\n"));
+    const polite = politely({ hosts: { [HERE]: { concurrency: 1, backoff: "linear" } } });
+    const response = await polite.fetch(site.origin, init());
+    await expect(response.text()).rejects.toMatchObject({ name: "TimeoutError" });
+    expect(polite.stats(HERE)).toMatchObject({ inFlight: 0, cooldownMs: 0 });
   });
 
   it("says in explain what happened, not only that something did", async () => {
