@@ -82,7 +82,13 @@ export type Outcome =
       /** What happened, for people: `"ECONNRESET"` say. Shown where the answer makes others wait. */
       readonly because?: string;
     }
-  | { readonly status: number; readonly headers?: HeadersLike; readonly latencyMs?: number };
+  | {
+      readonly status: number;
+      readonly headers?: HeadersLike;
+      readonly latencyMs?: number;
+      /** The answer speaks of this scope instead of the host. */
+      readonly scope?: string;
+    };
 
 /** Settles a permit. */
 export interface ReleaseOptions {

@@ -64,6 +64,13 @@ export class LocalArbiter implements PermitOwner {
     // Nobody else has to know.
   }
 
+  /** What an outcome says about a permit. One that names no scope speaks of the scope that was reported before, if there was one. */
+  answerOf(permit: HeldPermit, outcome: Outcome | undefined): Answer {
+    const answer = this.engine.options.readOutcome(outcome);
+    const reported = this.#reported.get(permit)?.scope;
+    return answer.scope !== undefined || reported === undefined ? answer : { ...answer, scope: reported };
+  }
+
   /** Whether a permit was reported with that answer before. */
   isKnown(permit: HeldPermit, answer: Answer): boolean {
     return isReported(this.#reported.get(permit), answer);
@@ -172,7 +179,7 @@ export class LocalArbiter implements PermitOwner {
     if (permit.isReleased) return;
     if (options === undefined && this.#releasePlain(permit, outcome)) return;
     const { books, events } = this.engine;
-    const answer = this.engine.options.readOutcome(outcome);
+    const answer = this.answerOf(permit, outcome);
     const { parts, key, startedAtMs } = permit;
     if (options !== undefined) checkNames(options, ["cost"], "options");
     const input = options?.cost;

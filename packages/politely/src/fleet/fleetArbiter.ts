@@ -295,7 +295,7 @@ export class FleetArbiter extends LocalArbiter {
   ): Promise<void> {
     if (permit.isReleased) return;
     const start = this.#starts.get(permit);
-    const answer = this.engine.options.readOutcome(outcome);
+    const answer = this.answerOf(permit, outcome);
     const isNews = !this.isKnown(permit, answer);
     void super.releasePermit(permit, outcome, options);
     this.#wakeFull(permit.parts.map(({ slot }) => slot));
