@@ -1,4 +1,5 @@
 import { checkNames } from "../engine/options.js";
+import { PolitelyError } from "../errors.js";
 import { showValue } from "../policy/showValue.js";
 import type { RetryRules } from "../policy/types.js";
 import type { Clock, FetchOptions, PoliteRequestInit } from "../types.js";
@@ -35,6 +36,7 @@ interface Call extends Pick<CallExtras, "send"> {
 }
 
 const OPTIONS = ["intent", "scopes", "timeout", "maxWait", "priority", "cost"];
+const REFUSALS: readonly string[] = ["POLITELY_DEADLINE", "POLITELY_QUEUE_FULL", "POLITELY_CAPACITY"];
 const USER_AGENT = "user-agent";
 const HTTP = /^\s*https?:/i;
 /** Under this name an init says who sends it, so that a global `fetch` which leads back to that one is noticed. */
@@ -65,8 +67,10 @@ export class PoliteFetch {
   }
 
   /** Never throws; bound, so that it may be passed around. */
-  readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> =>
-    this.call(input, init, NO_EXTRAS);
+  readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> => {
+    const answer = this.call(input, init, NO_EXTRAS);
+    return this.exchange.pacer.http().refusal === "response" ? answer.catch(refusalResponse) : answer;
+  };
 
   /** Remembers another function that does the same. */
   isAlso(fetch: object): void {
@@ -211,6 +215,15 @@ function callOf(input: string | URL | Request, init: PoliteRequestInit | undefin
     limits: limit === undefined ? limits : [...limits, limit],
     flight: undefined,
   };
+}
+
+/** A refusal by the limiter as an answer, for clients that understand nothing else. Throws what is none. */
+function refusalResponse(error: unknown): Response {
+  if (!(error instanceof PolitelyError) || !REFUSALS.includes(error.code)) throw error;
+  const { waitMs } = error as { readonly waitMs?: number };
+  const headers = new Headers({ "x-should-retry": "false" });
+  if (waitMs !== undefined && Number.isFinite(waitMs)) headers.set("retry-after", String(Math.ceil(waitMs / 1000)));
+  return new Response(error.message, { status: 429, statusText: "Too Many Requests", headers });
 }
 
 /** How one attempt is made. */

@@ -12,6 +12,7 @@ export const plainHttp: HttpRules = {
   robots: undefined,
   retry: undefined,
   maxCrawlDelayMs: 60_000,
+  refusal: "error",
 };
 
 /** Makes the `http` part of a policy that was found valid ready: milliseconds, every default filled in. */
@@ -24,6 +25,7 @@ export function compileHttp(http: HttpPolicy | undefined): HttpRules {
     retry: http.retry === undefined ? undefined : compileRetry(http.retry),
     maxCrawlDelayMs:
       http.maxCrawlDelay === undefined ? plainHttp.maxCrawlDelayMs : ms(http.maxCrawlDelay, "maxCrawlDelay"),
+    refusal: http.refusal ?? plainHttp.refusal,
   };
 }
 

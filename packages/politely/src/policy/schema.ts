@@ -128,6 +128,10 @@ const http: ObjectShape = {
       shape: anyTime,
       about: "A Crawl-delay or Request-rate that asks for more than this between starts counts as this. Default 60 s.",
     },
+    refusal: {
+      shape: { kind: "choice", options: ["error", "response"] },
+      about: "What `fetch` gives when the limiter refuses a request: its error, or a 429 of our own. Default error.",
+    },
   },
 };
 
