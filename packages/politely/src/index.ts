@@ -34,6 +34,7 @@ export type {
   Limiter,
   LimiterOptions,
   Logger,
+  OtherFetch,
   Outcome,
   OutcomeKind,
   Permit,

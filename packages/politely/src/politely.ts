@@ -3,6 +3,7 @@ import { checkNames } from "./engine/options.js";
 import { systemClock } from "./engine/systemClock.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
+import type { Send } from "./http/fetch.js";
 import { outcomeIn, readOutcome } from "./http/outcome.js";
 import { readAnswer } from "./http/readAnswer.js";
 import { RobotsGate } from "./http/robotsGate.js";
@@ -117,7 +118,7 @@ function makeLimiter<Made extends Front>(
       log.disabled(key, why);
     },
   });
-  const fetch = connectHttp(limiter, { clock, random, send: options.fetch, makeGate });
+  const fetch = connectHttp(limiter, { clock, random, send: options.fetch as Send | undefined, makeGate });
   if (log !== undefined) {
     limiter.subscribe(log.hear);
     limiter.tell({ type: "configure", key: "*", summary: summarise(policy) });
@@ -170,7 +171,7 @@ function checkOptions(options: Omit<LimiterOptions, "store">): void {
   if (random !== undefined && typeof random !== "function")
     throw new TypeError(`random must be a function; got ${String(random)}.`);
   if (fetch !== undefined && typeof fetch !== "function")
-    throw new TypeError(`fetch must be a function; got ${String(fetch)}.`);
+    throw new TypeError(`fetch must be a function; got ${String(fetch as unknown)}.`);
   for (const method of ["now", "wall", "setTimer", "clearTimer"] as const) {
     if (clock === undefined || typeof clock?.[method] === "function") continue;
     throw new TypeError(`clock must be an object with now, wall, setTimer and clearTimer; ${method} is missing.`);

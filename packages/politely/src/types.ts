@@ -44,6 +44,13 @@ export interface AcquireOptions {
   readonly cost?: number | Readonly<Record<string, number>> | undefined;
 }
 
+/** A `fetch` with classes of its own for requests and responses. It has no signature here, so that a function that is written in place has the platform's types. */
+export interface OtherFetch {
+  readonly name: string;
+  readonly length: number;
+  bind(self: undefined): unknown;
+}
+
 /** How one call of `fetch` is paced. */
 export interface FetchOptions extends Omit<AcquireOptions, "signal"> {
   /** What the request is for. Limits under `intents` of the host's rule come on top of the host's own. */
@@ -173,8 +180,11 @@ export interface LimiterOptions {
   readonly ageing?: Duration | undefined;
   /** Numbers from 0 up to but not including 1, for jitter. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
-  /** What sends the requests of `fetch`. Default the global `fetch` at the time of each call. */
-  readonly fetch?: ((input: string | URL | Request, init?: RequestInit) => Promise<Response>) | undefined;
+  /**
+   * What sends the requests of `fetch`: another `fetch`, also that of undici or node-fetch, whose types differ from the platform's. It is given
+   * what `fetch` is given. Default the global `fetch` at the time of each call.
+   */
+  readonly fetch?: ((input: string | URL | Request, init?: RequestInit) => Promise<Response>) | OtherFetch | undefined;
   /** Given, every answer is a promise: see `SharedOptions`. */
   readonly store?: never;
 }

@@ -133,7 +133,7 @@ describe("what a Request carries", () => {
   it("includes the dispatcher that init has beside it, whichever undici made the Request", async () => {
     await using site = await movingSite();
     const dispatcher = new CountingAgent();
-    const polite = politely({ hosts: NAMED }, { fetch: undiciFetch as unknown as typeof fetch });
+    const polite = politely({ hosts: NAMED }, { fetch: undiciFetch });
     const request = new UndiciRequest(`${site.origin}/moved`) as unknown as Request;
     await (await polite.fetch(request, { dispatcher } as RequestInit)).text();
     expect(dispatcher.count).toBe(2);
