@@ -161,7 +161,8 @@ function checkOptions(options: Omit<LimiterOptions, "store">): void {
   }
   checkCount(options.maxKeys, "maxKeys", 1);
   checkCount(options.keepStats, "keepStats", 0);
-  const { clock, random, logger, messages, fetch } = options;
+  const { clock, random, logger, messages } = options;
+  const fetch: unknown = options.fetch;
   if (messages !== undefined && (typeof messages !== "object" || messages === null)) {
     throw new TypeError(`messages must be an object with a function for each line; got ${String(messages)}.`);
   }
@@ -171,7 +172,7 @@ function checkOptions(options: Omit<LimiterOptions, "store">): void {
   if (random !== undefined && typeof random !== "function")
     throw new TypeError(`random must be a function; got ${String(random)}.`);
   if (fetch !== undefined && typeof fetch !== "function")
-    throw new TypeError(`fetch must be a function; got ${String(fetch as unknown)}.`);
+    throw new TypeError(`fetch must be a function; got ${String(fetch)}.`);
   for (const method of ["now", "wall", "setTimer", "clearTimer"] as const) {
     if (clock === undefined || typeof clock?.[method] === "function") continue;
     throw new TypeError(`clock must be an object with now, wall, setTimer and clearTimer; ${method} is missing.`);
