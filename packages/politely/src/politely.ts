@@ -13,6 +13,7 @@ import { compilePolicy } from "./policy/compile.js";
 import { compileKeyPolicy } from "./policy/compileKey.js";
 import { sameCounting } from "./policy/counting.js";
 import { durationUs } from "./policy/duration.js";
+import { showValue } from "./policy/showValue.js";
 import type { CompiledPolicy, Limits, PolicyInput } from "./policy/types.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
 import { type Front, type MakeFront, sharing } from "./sharing.js";
@@ -172,7 +173,7 @@ function checkOptions(options: Omit<LimiterOptions, "store">): void {
   if (random !== undefined && typeof random !== "function")
     throw new TypeError(`random must be a function; got ${String(random)}.`);
   if (fetch !== undefined && typeof fetch !== "function")
-    throw new TypeError(`fetch must be a function; got ${String(fetch)}.`);
+    throw new TypeError(`fetch must be a function; got ${showValue(fetch)}.`);
   for (const method of ["now", "wall", "setTimer", "clearTimer"] as const) {
     if (clock === undefined || typeof clock?.[method] === "function") continue;
     throw new TypeError(`clock must be an object with now, wall, setTimer and clearTimer; ${method} is missing.`);
