@@ -41,9 +41,9 @@ describe("what a failure says about the site", () => {
     ["a redirect to another scheme", fetchFailure("URL scheme must be a HTTP(S) scheme"), undefined],
     ["a body that is not the one expected", fetchFailure("integrity mismatch"), undefined],
     ["a redirect of our own that fails", networkError("a.example redirects to ftp:"), undefined],
-    ["a port that is never used", fetchFailure("bad port"), "unused"],
-    ["a scheme that is not known", fetchFailure("unknown scheme"), "unused"],
-    ["a failure whose cause has no code", fetchFailure("other side closed"), "server_error"],
+    ["a port that is never used", fetchFailure("bad port"), undefined],
+    ["a failure of the program's own body", fetchFailure("no more"), undefined],
+    ["a file that cannot be read", new TypeError("fetch failed", { cause: coded("ENOENT") }), undefined],
     ["a body that is no gzip", new TypeError("terminated", { cause: coded("Z_DATA_ERROR") }), undefined],
     [
       "a body that is no brotli",
