@@ -152,6 +152,7 @@ export class PoliteFetch {
       Object.assign(extra, { referrer: request.referrer, referrerPolicy: request.referrerPolicy });
     }
     const { underway } = this.exchange;
+    // Not async, since each promise more is one for every request.
     return send(call.input, initWith(init, extra)).then(
       (response) => {
         underway.end(dispatcher);
@@ -258,8 +259,9 @@ class Way implements CallWay {
 
 /** An init that says something more. A class, or another Request, is asked for what it says itself. */
 function initWith(init: PoliteRequestInit | undefined, extra: object): RequestInit {
-  const prototype: unknown = init && Object.getPrototypeOf(init);
-  if (!init || prototype === Object.prototype || prototype === null) return { ...init, ...extra };
+  if (!init) return extra;
+  const prototype: unknown = Object.getPrototypeOf(init);
+  if (prototype === Object.prototype || prototype === null) return { ...init, ...extra };
   return new Proxy(init, {
     get: (target, name): unknown => Reflect.get(Object.hasOwn(extra, name) ? extra : target, name),
   });
