@@ -38,6 +38,7 @@ export function askedKey({ windows = [], concurrency = Number.POSITIVE_INFINITY,
  * Asks for one start, now or never: a list of one, or an empty one.
  *
  * @param {import("politely").Store} store @param {readonly string[]} names @param {readonly ReturnType<typeof askedKey>[]} keys @param {string} asker @param {number} number
+ * @returns {Promise<readonly import("../../node_modules/politely/dist/stores/operations.js").Grant[]>}
  */
 export async function takeNow(store, names, keys, asker, number, doesWait = false) {
   const once = { count: 1, horizonUs: 2_000, grainUs: 1, doesWait, isTold: false };

@@ -4,6 +4,7 @@ import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
 import { systemClock } from "./engine/systemClock.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
+import type { Send } from "./http/fetch.js";
 import { type HeaderReader, readStandardAnswer } from "./http/headers/answerHeaders.js";
 import { outcomeIn, readOutcome } from "./http/outcome.js";
 import { readAnswer } from "./http/readAnswer.js";
@@ -134,7 +135,13 @@ function makeLimiter<Made extends Front>(
       log.disabled(key, why);
     },
   });
-  const fetch = connectHttp(limiter, { clock, random, readOutcome: readAnswerOf, send: options.fetch, makeGate });
+  const fetch = connectHttp(limiter, {
+    clock,
+    random,
+    readOutcome: readAnswerOf,
+    send: options.fetch as Send | undefined,
+    makeGate,
+  });
   if (log !== undefined) {
     limiter.subscribe(log.hear);
     limiter.tell({ type: "configure", key: "*", summary: summarise(policy) });

@@ -28,6 +28,13 @@ export class LocalArbiter implements Arbiter {
 
   constructor(readonly engine: Engine) {}
 
+  /** What an outcome says about a permit. One that names no scope speaks of the scope that was reported before, if there was one. */
+  answerOf(permit: HeldPermit, outcome: Outcome | undefined): Answer {
+    const answer = this.engine.options.readOutcome(outcome, permit.key);
+    const reported = this.#reported.get(permit)?.scope;
+    return answer.scope !== undefined || reported === undefined ? answer : { ...answer, scope: reported };
+  }
+
   /** Whether a permit was reported with that answer before. */
   isKnown(permit: HeldPermit, answer: Answer): boolean {
     return isReported(this.#reported.get(permit), answer);
@@ -179,7 +186,7 @@ export class LocalArbiter implements Arbiter {
     if (permit.isReleased) return;
     if (options === undefined && this.#releasePlain(permit, outcome)) return;
     const { books, events, keys, slab } = this.engine;
-    const answer = this.engine.options.readOutcome(outcome, permit.key);
+    const answer = this.answerOf(permit, outcome);
     const { need, taken } = permit.grant;
     if (options !== undefined) checkNames(options, ["cost"], "options");
     const costs = options?.cost === undefined ? undefined : readCost(need.scopeNames, options.cost, 0);

@@ -295,7 +295,7 @@ export class FleetArbiter implements Arbiter {
   ): Promise<void> {
     if (permit.isReleased) return;
     const start = this.#starts.get(permit);
-    const answer = this.engine.options.readOutcome(outcome, permit.key);
+    const answer = this.engine.local.answerOf(permit, outcome);
     const isNews = !this.engine.local.isKnown(permit, answer);
     void this.engine.local.releasePermit(permit, outcome, options);
     this.#wakeFull(permit.grant.need.slots);

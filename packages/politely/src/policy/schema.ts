@@ -69,6 +69,7 @@ const http: ObjectShape = {
     robots: { kind: "either", of: [flag, robots] },
     retry,
     maxCrawlDelay: anyTime,
+    refusal: { kind: "choice", options: ["error", "response"] },
   },
 };
 

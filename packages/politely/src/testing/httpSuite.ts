@@ -168,7 +168,7 @@ const CASES: Readonly<Record<string, Case>> = {
       }
     },
   ],
-  "takes a connection that is refused, reset or torn off for trouble of the site": [
+  "takes a connection that is refused or reset for trouble of the site": [
     unforgiving,
     async ({ a, b, client, events }) => {
       await b.close();
@@ -176,14 +176,22 @@ const CASES: Readonly<Record<string, Case>> = {
       same(outcomesAt(events, b.key), ["server_error"], "as outcomes of the refused connection");
       a.answer = ({ socket }) => void socket.resetAndDestroy();
       await failureOf(client.get(a.origin), "of the reset connection");
+      same(outcomesAt(events, a.key), ["server_error"], "as outcomes of the reset connection");
+    },
+  ],
+  "judges an answer whose body is torn off by its status": [
+    one,
+    async ({ a, client, limiter, events }) => {
       a.answer = ({ socket }, answer) => {
         answer.writeHead(200, { "content-length": "1000" }).flushHeaders();
         answer.write("half");
         setTimeout(() => void socket.destroy(), 10);
       };
       await failureOf(client.get(a.origin), "of the torn body");
-      same(outcomesAt(events, a.key), ["server_error", "server_error"], "as outcomes of the two broken connections");
+      same(outcomesAt(events, a.key), ["neutral"], "as outcomes of the torn body");
+      same(limiter.stats(a.key)?.cooldownMs, 0, "ms of cooldown");
     },
+    "early headers",
   ],
   "paces each redirect under its own host, and keeps credentials to their origin": [
     { minDelay: 5 },

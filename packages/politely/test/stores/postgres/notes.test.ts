@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PgClient } from "../../../src/stores/postgres/client.js";
 import { postgresStore } from "../../../src/stores/postgres.js";
-import { Asker, keyOf } from "../../../src/testing/store/asker.js";
+import { Asker, keyOf } from "../../../src/testing/store/world.js";
 import { until } from "../../fleet/until.js";
 import { type PostgresServer, startPostgres } from "../../servers/postgres.js";
 import { openPlace, type Place, watched } from "./place.js";
