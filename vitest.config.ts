@@ -21,7 +21,7 @@ const programs = ["packages/politely-cli/test/{demo,get,main,serve,view}/**/*.te
 /** Those of the same folders that need neither sockets nor processes. */
 const pure = [
   "packages/politely/test/http/{domains,headers,robots}/**/*.test.ts",
-  "packages/politely/test/http/fetch/{identity,listening,tap,retry*,robots*,runtimeFailures}.test.ts",
+  "packages/politely/test/http/fetch/{identity,listening,retry*,robots*,runtimeFailures}.test.ts",
   "packages/politely/test/http/readAnswer.test.ts",
   "packages/politely/test/fleet/{checkStarts,joinStarts,proof/watchStore}.test.ts",
   "packages/politely/test/servers/{proof/measure,summarise}.test.ts",

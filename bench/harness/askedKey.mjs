@@ -3,9 +3,9 @@
 /**
  * A key as a limiter asks a store for it, with the defaults of a policy for all that is not given.
  *
- * @param {{ rateCount: number; ratePerUs: number; burst: number; windows?: readonly { count: number; perUs: number; grainUs: number }[] }} limits
+ * @param {{ rateCount: number; ratePerUs: number; burst: number; windows?: readonly { count: number; perUs: number; grainUs: number }[]; concurrency?: number }} limits
  */
-export function askedKey({ windows = [], ...bucket }) {
+export function askedKey({ windows = [], concurrency = Number.POSITIVE_INFINITY, ...bucket }) {
   /** @type {"none"} */
   const kind = "none";
   const rule = {
@@ -14,7 +14,7 @@ export function askedKey({ windows = [], ...bucket }) {
     ...bucket,
     windows,
     quota: undefined,
-    concurrency: Number.POSITIVE_INFINITY,
+    concurrency,
     fromAnswer: false,
     backoff: { kind, baseUs: 0, maxUs: 0, jitter: 0 },
     cooldownUs: [60_000_000],
@@ -27,7 +27,7 @@ export function askedKey({ windows = [], ...bucket }) {
       minDelay: undefined,
       rate: "fast",
       quota: undefined,
-      concurrency: undefined,
+      concurrency: String(concurrency),
       windows: windows.map(() => "long"),
     },
   };
@@ -35,12 +35,22 @@ export function askedKey({ windows = [], ...bucket }) {
 }
 
 /**
- * Takes one start, now or never.
+ * Asks for one start, now or never: a list of one, or an empty one.
+ *
+ * @param {import("politely").Store} store @param {readonly string[]} names @param {readonly ReturnType<typeof askedKey>[]} keys @param {string} asker @param {number} number
+ * @returns {Promise<readonly import("../../node_modules/politely/dist/stores/operations.js").Grant[]>}
+ */
+export async function takeNow(store, names, keys, asker, number, doesWait = false) {
+  const once = { count: 1, horizonUs: 2_000, grainUs: 1, doesWait, isTold: false };
+  const { grants } = await store.transact(names, { kind: "take", asker, number, isAgain: false, keys, ...once });
+  return grants;
+}
+
+/**
+ * Takes one start that is there.
  *
  * @param {import("politely").Store} store @param {readonly string[]} names @param {readonly ReturnType<typeof askedKey>[]} keys @param {string} asker @param {number} number
  */
 export async function takeOne(store, names, keys, asker, number) {
-  const once = { count: 1, horizonUs: 2_000, grainUs: 1, doesWait: false, isTold: false };
-  const { grants } = await store.transact(names, { kind: "take", asker, number, isAgain: false, keys, ...once });
-  if (grants.length !== 1) throw new Error(`${store.name} refused a start`);
+  if ((await takeNow(store, names, keys, asker, number)).length !== 1) throw new Error(`${store.name} refused a start`);
 }

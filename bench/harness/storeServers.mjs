@@ -14,11 +14,12 @@ const runAs = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 /** @typedef {{ port: number; stop(): Promise<void> }} Server */
 
-/** A Redis that writes nothing to the disk. @returns {Promise<Server & { url: string }>} */
-export async function startRedis() {
+/** A Redis that writes nothing to the disk, or what it changes to a log. @returns {Promise<Server & { url: string }>} */
+export async function startRedis({ isLogged = false } = {}) {
   const folder = makeFolder("redis");
   const port = await freePort();
-  const args = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder];
+  const place = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder];
+  const args = [...place, "--save", "", "--appendonly", isLogged ? "yes" : "no", "--appendfsync", "no"];
   const server = await start("redis-server", args, folder, port, /Ready to accept connections/);
   return { ...server, url: `redis://127.0.0.1:${port}` };
 }

@@ -68,6 +68,10 @@ export interface Params {
   /** When, in ms, how many calls are made. */
   readonly plan: readonly (readonly [number, number])[];
   readonly keys: number;
+  /** Calls on the way at once. */
+  readonly callers?: number;
+  /** The server writes a log of all changes. */
+  readonly isLogged?: boolean;
   readonly seconds: number;
 }
 

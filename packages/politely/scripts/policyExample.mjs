@@ -45,5 +45,6 @@ export const policyExample = /** @type {const} */ ({
       budget: { share: 0.1, perMinute: 5 },
     },
     maxCrawlDelay: "30s",
+    refusal: "response",
   },
 });

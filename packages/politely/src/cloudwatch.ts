@@ -1,10 +1,9 @@
-import { checkNames } from "./engine/options.js";
+import { checkNames } from "./core/checkNames.js";
 import { systemClock } from "./engine/systemClock.js";
-import type { LeaseRefusal } from "./lease.js";
+import type { Lease, LeaseRefusal } from "./lease.js";
 import { EmfWatch, readFrame } from "./observe/cloudwatch.js";
 import type { MeasuredLimiter, MeasureOptions } from "./observe/watch.js";
 import { durationUs } from "./policy/duration.js";
-import type { Lease } from "./stores/lease.js";
 import type { Clock } from "./types.js";
 
 export type { MeasuredLimiter, MeasureOptions, Soon, TokensOf } from "./observe/watch.js";

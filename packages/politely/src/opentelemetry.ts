@@ -1,8 +1,7 @@
-import { checkNames } from "./engine/options.js";
-import type { LeaseRefusal } from "./lease.js";
+import { checkNames } from "./core/checkNames.js";
+import type { Lease, LeaseRefusal } from "./lease.js";
 import { type MeterLike, type ObservableLike, watchWith } from "./observe/opentelemetry.js";
 import type { MeasuredLimiter, MeasureOptions } from "./observe/watch.js";
-import type { Lease } from "./stores/lease.js";
 
 export type {
   Attributes,

@@ -1,9 +1,10 @@
 import type { Answer } from "./core/answer.js";
+import { checkNames } from "./core/checkNames.js";
 import { type LimiterParts, LocalLimiter } from "./engine/limiter.js";
-import { checkNames } from "./engine/options.js";
 import { systemClock } from "./engine/systemClock.js";
 import { connectHttp, type MakeGate } from "./http/connectHttp.js";
 import { exchangeOf, registerExchange } from "./http/exchange.js";
+import type { Send } from "./http/fetch.js";
 import { type HeaderReader, readStandardAnswer } from "./http/headers/answerHeaders.js";
 import { outcomeIn, readOutcome } from "./http/outcome.js";
 import { readAnswer } from "./http/readAnswer.js";
@@ -13,6 +14,7 @@ import { Log } from "./observe/log.js";
 import { compilePolicy, sameCounting } from "./policy/compile.js";
 import { compileKeyPolicy } from "./policy/compileKey.js";
 import { durationUs } from "./policy/duration.js";
+import { showValue } from "./policy/showValue.js";
 import type { CompiledPolicy, DomainLimits, Limits, PolicyInput } from "./policy/types.js";
 import type { SharedKeyLimiter, SharedLimiter, SharedOptions } from "./sharedTypes.js";
 import { type Create, type Front, type MakeFront, sharing } from "./sharing.js";
@@ -133,7 +135,13 @@ function makeLimiter<Made extends Front>(
       log.disabled(key, why);
     },
   });
-  const fetch = connectHttp(limiter, { clock, random, readOutcome: readAnswerOf, send: options.fetch, makeGate });
+  const fetch = connectHttp(limiter, {
+    clock,
+    random,
+    readOutcome: readAnswerOf,
+    send: options.fetch as Send | undefined,
+    makeGate,
+  });
   if (log !== undefined) {
     limiter.subscribe(log.hear);
     limiter.tell({ type: "configure", key: "*", summary: summarise(policy) });
@@ -175,7 +183,7 @@ function checkOptions(options: Omit<LimiterOptions, "store">): void {
   for (const [name, type, what] of TYPED_OPTIONS) {
     const value: unknown = options[name];
     if (value === undefined || (typeof value === type && value !== null)) continue;
-    throw new TypeError(`${name} must be ${what}; got ${String(value)}.`);
+    throw new TypeError(`${name} must be ${what}; got ${showValue(value)}.`);
   }
   const { clock } = options;
   for (const method of ["now", "wall", "setTimer", "clearTimer"] as const) {

@@ -1,8 +1,7 @@
-import { checkNames } from "./engine/options.js";
-import type { LeaseRefusal } from "./lease.js";
+import { checkNames } from "./core/checkNames.js";
+import type { Lease, LeaseRefusal } from "./lease.js";
 import { CONTENT_TYPE, countsWith, type HostCounts, readLabels, scrapeText } from "./observe/prometheus.js";
 import { type MeasuredLimiter, type MeasureOptions, Watch } from "./observe/watch.js";
-import type { Lease } from "./stores/lease.js";
 
 export type { MeasuredLimiter, MeasureOptions, Soon, TokensOf } from "./observe/watch.js";
 

@@ -1,9 +1,9 @@
 import { findPolicy } from "./http/register/findPolicy.js";
-import { nodePlatform } from "./http/register/nodePlatform.js";
+import { nodeProcess } from "./http/register/nodeProcess.js";
 import { register } from "./http/register/register.js";
 import { politely } from "./politely.js";
 
-const node = nodePlatform();
+const node = nodeProcess();
 const found = findPolicy(node);
 // The list of public suffixes is large, so only a policy that needs it loads it.
 if ("policy" in found && found.policy.groupBy === "domain") {
@@ -13,4 +13,4 @@ if ("policy" in found && found.policy.groupBy === "domain") {
     });
   });
 }
-register(node, politely);
+register(node, found, politely);

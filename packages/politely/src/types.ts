@@ -44,6 +44,13 @@ export interface AcquireOptions {
   readonly cost?: number | Readonly<Record<string, number>> | undefined;
 }
 
+/** A `fetch` with classes of its own for requests and responses. It has no signature here, so that a function that is written in place has the platform's types. */
+export interface OtherFetch {
+  readonly name: string;
+  readonly length: number;
+  bind(self: undefined): unknown;
+}
+
 /** How one call of `fetch` is paced. */
 export interface FetchOptions extends Omit<AcquireOptions, "signal"> {
   /** What the request is for. Limits under `intents` of the host's rule come on top of the host's own. */
@@ -82,7 +89,13 @@ export type Outcome =
       /** What happened, for people: `"ECONNRESET"` say. Shown where the answer makes others wait. */
       readonly because?: string;
     }
-  | { readonly status: number; readonly headers?: HeadersLike; readonly latencyMs?: number };
+  | {
+      readonly status: number;
+      readonly headers?: HeadersLike;
+      readonly latencyMs?: number;
+      /** The answer speaks of this scope instead of the host. */
+      readonly scope?: string;
+    };
 
 /** Settles a permit. */
 export interface ReleaseOptions {
@@ -167,8 +180,11 @@ export interface LimiterOptions {
   readonly ageing?: Duration | undefined;
   /** Numbers from 0 up to but not including 1, for jitter. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
-  /** What sends the requests of `fetch`. Default the global `fetch` at the time of each call. */
-  readonly fetch?: ((input: string | URL | Request, init?: RequestInit) => Promise<Response>) | undefined;
+  /**
+   * What sends the requests of `fetch`: another `fetch`, also that of undici or node-fetch, whose types differ from the platform's. It is given
+   * what `fetch` is given. Default the global `fetch` at the time of each call.
+   */
+  readonly fetch?: ((input: string | URL | Request, init?: RequestInit) => Promise<Response>) | OtherFetch | undefined;
   /** Given, every answer is a promise: see `SharedOptions`. */
   readonly store?: never;
 }
@@ -206,11 +222,11 @@ export interface Limiter {
     fn: (this: This, ...args: Args) => T | PromiseLike<T>,
   ): (this: This, ...args: Args) => Promise<T>;
   /**
-   * The standard `fetch`, paced and listening: waits its turn at the host of the URL and of each redirect, hears what the
-   * site answers, and keeps its place until the last byte has arrived. `init.politely` says how it waits.
+   * The standard `fetch`, paced: waits its turn at the host of the URL, reads what the site answers, and keeps its place until the
+   * last byte has arrived. Node's own `fetch` also waits at the host of each redirect. `init.politely` says how it waits.
    *
-   * A body that nobody reads is read ahead up to 1 MiB, so that a small one frees its place by itself; a larger one keeps
-   * it until it is read or cancelled, at most for `maxHold`. Rejects as `fetch` and `acquire` do, and with `RobotsError`.
+   * Up to 1 MiB of a body comes in without a reader, so that a small one frees its place by itself; a larger one gives it back
+   * once nobody has read from it for 5 s. Rejects as `fetch` and `acquire` do, and with `RobotsError`.
    */
   fetch(input: string | URL | Request, init?: PoliteRequestInit): Promise<Response>;
   /** A copy of one host's statistics; undefined when it was never seen, or folded away. */

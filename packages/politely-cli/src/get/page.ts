@@ -69,10 +69,15 @@ export class Page {
     return this.status !== undefined && isPart(this.status, this.#headers["content-range"]);
   }
 
-  /** Where its last answer redirects to; undefined when that is nowhere. */
+  /** Where its last answer redirects to, as that says it; undefined when it does not. */
+  get location(): string | undefined {
+    return REDIRECTS.includes(this.status ?? 0) ? textOf(this.#headers.location) : undefined;
+  }
+
+  /** The same as a URL; undefined when it is none. */
   get redirectsTo(): string | undefined {
-    const location = textOf(this.#headers.location);
-    if (location === undefined || !REDIRECTS.includes(this.status ?? 0)) return undefined;
+    const { location } = this;
+    if (location === undefined) return undefined;
     return URL.canParse(location, this.lastUrl) ? new URL(location, this.lastUrl).href : undefined;
   }
 

@@ -1,6 +1,7 @@
 import { DeadlineError, PolitelyError, RobotsError } from "politely";
 import { durationText } from "../words.js";
 import type { Outcome } from "./indexLine.js";
+import { REDIRECT } from "./redirects.js";
 
 /** How a URL ended, and what to say of it. */
 export interface Verdict {
@@ -8,8 +9,6 @@ export interface Verdict {
   readonly error?: string;
 }
 
-/** A redirect that cannot be followed. */
-const REDIRECT = "POLITELY_REDIRECT";
 const TOO_LARGE = "UND_ERR_RES_EXCEEDED_MAX_SIZE";
 const UNREACHABLE = "fetch failed: ";
 const TOO_SLOW = "UND_ERR_BODY_TIMEOUT";

@@ -19,6 +19,7 @@ import { Page } from "./page.js";
 import { Problems } from "./problems.js";
 import { Progress } from "./progress.js";
 import { Recorder } from "./recorder.js";
+import { redirectTarget } from "./redirects.js";
 import { RobotsTries } from "./robotsTries.js";
 import type { Shared } from "./share.js";
 import { isThrottled, isTrouble } from "./throttled.js";
@@ -222,8 +223,14 @@ export class Worker {
 
   async #ask(page: Page): Promise<Verdict | undefined> {
     try {
-      const { status } = await this.#limiter.fetch(page.url, this.#initOf(page));
-      return verdictOfStatus(status, page);
+      const init = this.#initOf(page);
+      // The transport shows each answer, so that each hop waits at its own host.
+      for (let url = page.url, redirects = 0; ; redirects++) {
+        const { status } = await this.#limiter.fetch(url, init);
+        const { location } = page;
+        if (location === undefined) return verdictOfStatus(status, page);
+        url = redirectTarget(page.lastUrl, location, redirects);
+      }
     } catch (error) {
       return this.#judge(error);
     }

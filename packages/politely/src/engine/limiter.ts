@@ -1,3 +1,4 @@
+import { checkNames } from "../core/checkNames.js";
 import { NOBODY, ONE, type Slowdown } from "../core/key.js";
 import { lastUs } from "../core/limits/gap.js";
 import { needHolds } from "../core/limits/holds.js";
@@ -20,7 +21,7 @@ import type {
 import { HOST_ONLY, keyName, type Need } from "./arbiter.js";
 import { Engine, type EngineOptions } from "./engine.js";
 import type { Waiter } from "./lanes.js";
-import { checkNames, checkOptions, checkPaused, costOf } from "./options.js";
+import { checkOptions, checkPaused, costOf } from "./options.js";
 import { BEHIND_OTHERS_MS, type Outlook, outlookOf } from "./outlook.js";
 import { NO_OPTIONS } from "./queue.js";
 import { allStats, eachStats, hostStats } from "./stats.js";

@@ -1,5 +1,6 @@
 import { Adaptive, learn } from "../core/adaptive.js";
 import { type Answer, isBadAnswer } from "../core/answer.js";
+import { checkNames } from "../core/checkNames.js";
 import { binding, end, giveBack, lapse, readyAt, record, take, unitsSince } from "../core/decide.js";
 import type { Incident } from "../core/incident.js";
 import { type Ahead, type Cost, type Key, NOTHING, ONE, type Place, ROW, type Taken, type Tell } from "../core/key.js";
@@ -8,7 +9,7 @@ import { owedAt } from "../core/limits/rate.js";
 import type { Outcome, RecordOptions, ReleaseOptions, Target } from "../types.js";
 import { type Arbiter, type Costs, costAt, type KeysOf, type Need, type Stop, type TellAt } from "./arbiter.js";
 import type { Engine } from "./engine.js";
-import { checkNames, readCost } from "./options.js";
+import { readCost } from "./options.js";
 import { HeldPermit, isReported } from "./permit.js";
 import { HAS_GATE, HAS_REST, PROFILE_MASK } from "./slab.js";
 import { toUs } from "./systemClock.js";
@@ -26,6 +27,13 @@ export class LocalArbiter implements Arbiter {
   readonly #reported = new WeakMap<HeldPermit, Answer>();
 
   constructor(readonly engine: Engine) {}
+
+  /** What an outcome says about a permit. One that names no scope speaks of the scope that was reported before, if there was one. */
+  answerOf(permit: HeldPermit, outcome: Outcome | undefined): Answer {
+    const answer = this.engine.options.readOutcome(outcome, permit.key);
+    const reported = this.#reported.get(permit)?.scope;
+    return answer.scope !== undefined || reported === undefined ? answer : { ...answer, scope: reported };
+  }
 
   /** Whether a permit was reported with that answer before. */
   isKnown(permit: HeldPermit, answer: Answer): boolean {
@@ -159,7 +167,7 @@ export class LocalArbiter implements Arbiter {
 
   reportAnswer(permit: HeldPermit, outcome: Outcome): void | Promise<void> {
     if (permit.isReleased) return;
-    const answer = this.engine.options.readOutcome(outcome, permit.key);
+    const answer = this.answerOf(permit, outcome);
     if (answer.kind === "unused") throw new TypeError('report takes an answer; give "unused" to release.');
     if (outcome === undefined) throw new TypeError("report needs an outcome: how the request was answered.");
     const { need } = permit.grant;
@@ -178,7 +186,7 @@ export class LocalArbiter implements Arbiter {
     if (permit.isReleased) return;
     if (options === undefined && this.#releasePlain(permit, outcome)) return;
     const { books, events, keys, slab } = this.engine;
-    const answer = this.engine.options.readOutcome(outcome, permit.key);
+    const answer = this.answerOf(permit, outcome);
     const { need, taken } = permit.grant;
     if (options !== undefined) checkNames(options, ["cost"], "options");
     const costs = options?.cost === undefined ? undefined : readCost(need.scopeNames, options.cost, 0);

@@ -1,3 +1,4 @@
+import { checkNames } from "../core/checkNames.js";
 import { type Cost, ONE } from "../core/key.js";
 import type { Rule } from "../core/rule.js";
 import type { AcquireOptions, Target } from "../types.js";
@@ -80,13 +81,4 @@ export function checkPaused(target: Target | undefined): void {
   throw new TypeError(
     `pause("${target}") names a host. To hold everything for a while, write pause(undefined, "${target}").`,
   );
-}
-
-/** Throws `TypeError` when `value` is no object, or has a field that nobody would read. */
-export function checkNames(value: object, known: readonly string[], what: string): void {
-  if (typeof value !== "object" || value === null)
-    throw new TypeError(`${what} must be an object; got ${String(value)}.`);
-  for (const name of Object.keys(value)) {
-    if (!known.includes(name)) throw new TypeError(`${what} has no field "${name}". Known: ${known.join(", ")}.`);
-  }
 }

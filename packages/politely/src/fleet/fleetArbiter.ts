@@ -196,8 +196,7 @@ export class FleetArbiter implements Arbiter {
     const ready = line.ready.shift();
     const startedUs = ready?.start.startedUs ?? nowUs;
     const permit = this.engine.local.take(need, costs, askedUs, nowUs, startedUs);
-    if (ready === undefined) return permit;
-    this.#hold(permit, ready.start);
+    if (ready !== undefined) this.#hold(permit, ready.start);
     return permit;
   }
 
@@ -305,9 +304,9 @@ export class FleetArbiter implements Arbiter {
   /** What was answered to a start, and with `isOver` its end: noted here, and told to the store. */
   async #answer(permit: HeldPermit, outcome: Outcome | undefined, isOver: boolean, options?: ReleaseOptions) {
     if (permit.isReleased) return;
-    const { local, options: given } = this.engine;
+    const { local } = this.engine;
     const start = this.#starts.get(permit);
-    const answer = given.readOutcome(outcome, permit.key);
+    const answer = local.answerOf(permit, outcome);
     const isNews = !local.isKnown(permit, answer);
     const { need } = permit.grant;
     if (isOver) {
@@ -573,7 +572,9 @@ export class FleetArbiter implements Arbiter {
     const asked = { names, slots: need.slots, asker, number, keys };
     return sharedStarts(asked, reply).map((start) => {
       const aheadUs = start.startedUs - reply.nowUs;
-      return { atUs: heardUs + aheadUs, lateUs: freshUs + aheadUs + slackUs, start };
+      // What another process carried out in our stead is heard of a round trip later.
+      const youngUs = Math.max(aheadUs, Math.min(0, aheadUs + this.link.usualUs));
+      return { atUs: heardUs + aheadUs, lateUs: freshUs + youngUs + slackUs, start };
     });
   }
 

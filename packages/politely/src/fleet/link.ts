@@ -19,6 +19,8 @@ const FIRST_TRIP_MOST_US = 300_000;
 /** A round trip that takes longer than twice the usual one and this counts as that. */
 const RISE_MOST_US = 50_000;
 
+/** However slow the way, a start is not used when it is older than this and a little. */
+const USUAL_MOST_US = 300_000;
 /** A reply that is faster by more than this shows that those before were slow, and may be slow itself. */
 const FASTER_MOST_US = 10_000;
 /** By how much two clocks may differ in speed. */
@@ -89,6 +91,11 @@ export class Link {
     this.offsetUs = store.timeline === "epoch" ? toUs(clock.wall() - clock.now()) : 0;
   }
 
+  /** What a reply usually takes, as far as the age of a start counts. */
+  get usualUs(): number {
+    return Math.min(this.roundTripUs, USUAL_MOST_US);
+  }
+
   /** Operations with a smaller number are answered, or given up. */
   get completeBefore(): number {
     const [oldest = this.#number + 1] = this.#open;
@@ -147,9 +154,10 @@ export class Link {
     this.#failingSinceMs = undefined;
     this.#said = undefined;
     const usualUs = sentUs + this.roundTripUs;
-    // Where clients wait for one another an answer may be long in coming, and fresh.
+    // Where clients wait for one another an answer may be long in coming, and fresh. One whose time was read a usual round trip before is fresh, too.
     const isContended = store.isContended === true;
-    const freshUs = isContended ? Math.max(usualUs, heardUs - this.#heldUpUs(heardUs, heardUs - sentUs)) : usualUs;
+    const heldUpUs = isContended ? Math.max(0, this.#heldUpUs(heardUs, heardUs - sentUs) - this.usualUs) : 0;
+    const freshUs = isContended ? Math.max(usualUs, heardUs - heldUpUs) : usualUs;
     return { reply, number, sentUs, heardUs, freshUs };
   }
 

@@ -1,8 +1,9 @@
+import { checkNames } from "../core/checkNames.js";
 import { ONE } from "../core/key.js";
 import { keyName, type Need } from "../engine/arbiter.js";
 import type { Engine } from "../engine/engine.js";
 import { estimate, type LocalLimiter, namedParts } from "../engine/limiter.js";
-import { checkNames, checkPaused } from "../engine/options.js";
+import { checkPaused } from "../engine/options.js";
 import { until } from "../engine/outlook.js";
 import { statsJson, windowStats } from "../engine/stats.js";
 import { toUs } from "../engine/systemClock.js";

@@ -13,6 +13,8 @@ export type MakeGate = (exchange: Exchange, send: Send) => Gate;
 /** What HTTP needs of a limiter beside its verbs. */
 export interface Connectable extends Pick<Limiter, "explain"> {
   follower: Follower | undefined;
+  /** Calls what is made here. */
+  readonly fetch?: Limiter["fetch"];
   readonly policy: CompiledPolicy;
   enter(target: Target, options?: AcquireOptions): Permit | Promise<Permit>;
   keyOf(target: Target): string;
@@ -50,7 +52,8 @@ export function connectHttp(limiter: Connectable, parts: HttpParts): Limiter["fe
   const exchange = new Exchange(pacer);
   registerExchange(limiter, exchange);
   limiter.follower = exchange;
-  const sendNow: Send = send ?? ((input, init) => globalThis.fetch(input, init));
-  exchange.gate = makeGate?.(exchange, sendNow);
-  return new PoliteFetch({ exchange, send: sendNow, isGlobal: send === undefined }).fetch;
+  const polite = new PoliteFetch(exchange, send);
+  if (limiter.fetch !== undefined) polite.isAlso(limiter.fetch);
+  exchange.gate = makeGate?.(exchange, polite.send);
+  return polite.fetch;
 }

@@ -64,11 +64,12 @@ export class Exchange {
   gate: Gate | undefined = undefined;
   /** Set once a dispatcher is paced by the same limiter. */
   relay: Relay | undefined = undefined;
-  readonly #underway = new Underway();
+  /** What comes to the limiter again by itself. */
+  readonly underway = new Underway();
 
   constructor(readonly pacer: Pacer) {
     this.identity = new Identity(pacer);
-    this.retrier = new Retrier(pacer, this.#underway);
+    this.retrier = new Retrier(pacer, this.underway);
   }
 
   /** Waits until the request may start, and counts it. Rejects as `acquire` does, and with `RobotsError`; it has taken nothing then. */
@@ -85,11 +86,11 @@ export class Exchange {
   }
 
   async #enterAsked(gate: Gate, errand: Errand): Promise<Flight> {
-    this.#underway.begin(errand, this.pacer.keyOf(errand.url));
+    this.underway.begin(errand, this.pacer.keyOf(errand.url));
     try {
       return await gate.enter(errand);
     } finally {
-      this.#underway.end(errand);
+      this.underway.end(errand);
     }
   }
 
@@ -106,7 +107,7 @@ export class Exchange {
 
   /** Undefined when nothing comes to the limiter again by itself, at one key or at all; else resolves when something of that is over. */
   resting(key: string | undefined): Promise<void> | undefined {
-    return this.#underway.nextEnd(key);
+    return this.underway.nextEnd(key);
   }
 
   /**

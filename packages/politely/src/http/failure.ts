@@ -43,24 +43,7 @@ const UNDECODABLE_CODE = /^(?:Z_|ERR__ERROR|ERR_BROTLI|ZSTD_)/;
 const ARGUMENT_WORDS =
   /^Request(?: constructor|Init):|is not an accepted type|valid HTTP method|HTTP method is unsupported|Request (?:with GET\/HEAD method )?cannot have (?:a )?body|cannot be constructed from a URL|invalid header (?:name|value)|'Request': member/;
 
-/** Node's fetch has no code for these. The request never left. */
-const UNSENT_WORDS: ReadonlySet<unknown> = new Set([
-  "bad port",
-  "unknown scheme",
-  'request mode cannot be "same-origin"',
-]);
-
-/** Nor for these: the site has answered, and the program cannot take what it said. */
-const OWN_WORDS: ReadonlySet<unknown> = new Set([
-  "unexpected redirect",
-  "redirect count exceeded",
-  "URL scheme must be a HTTP(S) scheme",
-  "integrity mismatch",
-  'cross origin not allowed for request mode "cors"',
-  'URL cannot contain credentials for request mode "cors"',
-]);
-
-/** Browsers say no more than this of a network that failed. */
+/** Browsers say no more than this of a network that failed. Node and undici name a cause, whose code tells. */
 const NETWORK_WORDS = /fetch failed|failed to fetch|load failed|networkerror|network error|terminated/i;
 /** Deno and workers say this. */
 const CONNECTION_WORDS = /error sending request|error reading a body|connection (?:closed|reset|refused|lost)/i;
@@ -85,13 +68,9 @@ export function failureOf(error: unknown): FailureKind | undefined {
       if (OWN_CODES.has(code) || isUndecodable(current)) return undefined;
       if (isNetworkCode(code)) return "server_error";
     }
-    if (isNetwork) {
-      if (UNSENT_WORDS.has(message)) return "unused";
-      if (OWN_WORDS.has(message)) return undefined;
-    }
     if (depth === 0 && typeof message === "string") {
       const isTypeError = name === "TypeError";
-      isNetwork = CONNECTION_WORDS.test(message) || (isTypeError && NETWORK_WORDS.test(message));
+      isNetwork = CONNECTION_WORDS.test(message) || (isTypeError && cause === undefined && NETWORK_WORDS.test(message));
       if (isTypeError && !isNetwork && ARGUMENT_WORDS.test(message)) return "unused";
     }
     current = cause;

@@ -1,190 +1,291 @@
-import { checkNames } from "../engine/options.js";
+import { checkNames } from "../core/checkNames.js";
+import { PolitelyError } from "../errors.js";
 import { showValue } from "../policy/showValue.js";
-import type { FetchOptions, PoliteRequestInit } from "../types.js";
+import type { RetryRules } from "../policy/types.js";
+import type { Clock, FetchOptions, PoliteRequestInit } from "../types.js";
 import type { Exchange } from "./exchange.js";
-import { Flight } from "./flight.js";
-import { HeldResponses, letGo } from "./heldResponse.js";
-import { isAbsent, Journey, type Step } from "./journey.js";
-import { isRedirect, MAX_REDIRECTS, networkError, shownLocation } from "./redirect.js";
-import { type ResponseFacts, sayOf } from "./responseCopy.js";
+import type { Flight } from "./flight.js";
+import { plainResponse } from "./plainResponse.js";
 import { withMaxWait } from "./retrier.js";
-import type { Tap } from "./tap/tap.js";
-import { type TapDispatcher, tapFor } from "./tap/tapDispatcher.js";
-import { tapped } from "./tap/tappedResponse.js";
-import { startTimeout, timeoutMsOf } from "./timeout.js";
+import { type TimeLimit, Timeouts, timeoutMsOf } from "./timeout.js";
+import { CallDispatcher, type CallWay, type Dispatcher, dispatcherOf } from "./undici/nodeFetch.js";
 
 /** Sends one request; the global `fetch` fits. */
 export type Send = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** What a `PoliteFetch` is made of. */
-export interface FetchParts {
-  readonly exchange: Exchange;
-  readonly send: Send;
-  /** `send` calls the global `fetch`: where that is Node's own, what arrives is seen before it. Default false. */
-  readonly isGlobal?: boolean;
+/** What a client says of a call beside what `fetch` is told. */
+export interface CallExtras {
+  /** Sends it. Default what sends all requests. */
+  readonly send?: Send | undefined;
+  /** A time limit of the client's own. */
+  readonly limit?: TimeLimit | undefined;
   /** The policy's `retry` does not apply, since the client has retries of its own. Default false. */
   readonly isOnce?: boolean;
 }
 
+/** A call of `fetch`, with all its repetitions. */
+interface Call extends Pick<CallExtras, "send"> {
+  readonly input: string | URL | Request;
+  readonly request: Request | undefined;
+  readonly init: PoliteRequestInit | undefined;
+  readonly options: FetchOptions | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly limits: readonly TimeLimit[];
+  /** The last one that was granted. */
+  flight: Flight | undefined;
+}
+
 const OPTIONS = ["intent", "scopes", "timeout", "maxWait", "priority", "cost"];
-const NO_FACTS: ResponseFacts = {};
-const REDIRECTED: ResponseFacts = { redirected: true };
-/** As the standard has it for an answer from behind another origin. */
-const CROSSED: ResponseFacts = { redirected: true, type: "cors" };
+const REFUSALS: readonly string[] = ["POLITELY_DEADLINE", "POLITELY_QUEUE_FULL", "POLITELY_CAPACITY"];
+const USER_AGENT = "user-agent";
+const HTTP = /^\s*https?:/i;
+/** Under this name an init says who sends it, so that a global `fetch` which leads back to that one is noticed. */
+const SENDER = Symbol("politely.sender");
 
-/** The standard `fetch`, paced and listening. What leads to no host, as `data:` and `blob:`, is left to the platform. */
+const NO_EXTRAS: CallExtras = {};
+const NO_LIMITS: readonly TimeLimit[] = [];
+
+/** Every `fetch` of a limiter. */
+const politeOnes = new WeakSet<object>();
+
+/**
+ * The standard `fetch`, paced and listening. What leads to no host, as `data:` and `blob:`, is left to the platform.
+ *
+ * Node's own `fetch` is called at once, and each of its hops waits in a dispatcher. Any other is called when its first host has
+ * its turn, and follows redirects unseen.
+ */
 export class PoliteFetch {
-  readonly #held: HeldResponses;
-  /** The platform follows redirects by itself and does not show where to, as browsers do. */
-  #hidesRedirects = false;
+  /** What the global `fetch` was when this was made. */
+  readonly #before = globalThis.fetch;
 
-  constructor(readonly parts: FetchParts) {
-    this.#held = new HeldResponses(parts.exchange.pacer.clock);
+  constructor(
+    readonly exchange: Exchange,
+    /** Sends requests; undefined for the global `fetch` at the time of each call. */
+    readonly sender?: Send,
+  ) {
+    politeOnes.add(this.fetch);
   }
 
   /** Never throws; bound, so that it may be passed around. */
   readonly fetch = (input: string | URL | Request, init?: PoliteRequestInit): Promise<Response> => {
+    const answer = this.call(input, init, NO_EXTRAS);
+    return this.exchange.pacer.http().refusal === "response" ? answer.catch(refusalResponse) : answer;
+  };
+
+  /** Remembers another function that does the same. */
+  isAlso(fetch: object): void {
+    politeOnes.add(fetch);
+  }
+
+  /** The same for a client. */
+  call(input: string | URL | Request, init: PoliteRequestInit | undefined, extras: CallExtras): Promise<Response> {
     try {
-      return this.#fetch(input, init);
+      if ((init as { readonly [SENDER]?: unknown } | null | undefined)?.[SENDER] === this) {
+        const before = this.#before;
+        return before(input, init);
+      }
+      const call = callOf(input, init, extras);
+      const mayRepeat = extras.isOnce !== true && this.exchange.pacer.http().retry !== undefined;
+      const rules = mayRepeat ? this.#retryRules(call) : undefined;
+      return rules === undefined ? this.#attempt(call, call.options) : this.#repeat(call, rules);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Sends a request that was admitted already, by what sends all others. */
+  readonly send: Send = (input, init) => {
+    const send = this.#sendNow();
+    if (this.sender !== undefined) return send(input, init);
+    return send(input, { ...init, [SENDER]: this } as RequestInit);
   };
 
-  #fetch(input: string | URL | Request, init: PoliteRequestInit | undefined): Promise<Response> {
-    const journey = new Journey(input, init, this.parts.exchange.identity.userAgent);
-    if (!journey.isPaced) return journey.pass(this.parts.send);
-    if (journey.options !== undefined) checkNames(journey.options, OPTIONS, "init.politely");
-    const timeoutMs = timeoutMsOf(journey.options?.timeout);
-    const { exchange, isOnce = false } = this.parts;
-    const rules = journey.isRepeatable && !isOnce ? exchange.retrier.rulesFor(journey.method) : undefined;
-    if (rules === undefined) return this.#travel(journey, journey.options, timeoutMs);
-    const { url, method, signal, options } = journey;
-    return exchange.retrier.run<Response>(
+  /** Where a limiter has taken the place of the global `fetch`, that is the one from before. */
+  #sendNow(): Send {
+    if (this.sender !== undefined) return this.sender;
+    const { fetch } = globalThis;
+    return politeOnes.has(fetch) ? this.#before : fetch;
+  }
+
+  #retryRules(call: Call): RetryRules | undefined {
+    if (isStream(call.init?.body) || !HTTP.test(urlOf(call.input))) return undefined;
+    return this.exchange.retrier.rulesFor(methodOf(call));
+  }
+
+  #repeat(call: Call, rules: RetryRules): Promise<Response> {
+    const { input, request, signal, options } = call;
+    const attempt = (maxWaitMs: number | undefined): Promise<Response> => {
+      // The body of a Request goes away with the first sending.
+      if (request?.body) Object.assign(call, { input: request.clone() });
+      return this.#attempt(call, withMaxWait(options, maxWaitMs));
+    };
+    return this.exchange.retrier.run<Response>(
       {
-        url,
-        method,
+        url: urlOf(input).trim(),
+        method: methodOf(call),
         signal,
         options,
-        attempt: (maxWaitMs) => this.#travel(journey, withMaxWait(options, maxWaitMs), timeoutMs),
+        attempt,
+        discard,
         status: (response) => response.status,
         headers: (response) => response.headers,
-        letGo,
-        discard,
+        letGo: () => call.flight?.letGo(),
       },
       rules,
     );
   }
 
-  /** Sends a request and follows its redirects, each hop paced under its own host. */
-  async #travel(journey: Journey, options: FetchOptions | undefined, timeoutMs: number | undefined): Promise<Response> {
-    const { exchange } = this.parts;
-    const { signal, ownAgent, dispatcher } = journey;
-    let step = journey.firstStep();
-    for (let redirects = 0; ; redirects++) {
-      const stepOptions = step.hop === undefined ? options : this.#optionsOfHop(journey, step, options);
-      const entered = exchange.enter({ url: step.url, signal, ownAgent, options: stepOptions, dispatcher });
-      // Most need not wait: then there is no promise to wait for either.
-      const flight = entered instanceof Flight ? entered : await entered;
-      flight.signal = signal;
-      const timeout = timeoutMs === undefined ? undefined : startTimeout(exchange.pacer.clock, timeoutMs, signal);
-      if (timeout !== undefined) flight.onEnd = () => timeout.stop();
-      const follows = journey.redirect === "follow" && (this.#hidesRedirects || journey.hasIntegrity);
-      const sentSignal = timeout?.signal ?? signal;
-      const tapping = this.#tapFor(journey, sentSignal);
-      let isAnswered = false;
-      try {
-        const response = await exchange.sendOwn(step.url, flight, () =>
-          journey.send(this.parts.send, step, { signal: sentSignal, follows, dispatcher: tapping }),
-        );
-        isAnswered = true;
-        checkResponse(response);
-        const { status, headers } = response;
-        if (status === 0 && journey.redirect === "follow" && response.type === "opaqueredirect") {
-          this.#hidesRedirects = true;
-          flight.done();
-          continue;
-        }
-        const location = journey.redirect === "follow" && isRedirect(status) ? (headers.get("location") ?? null) : null;
-        if (location === null) return this.#land(response, flight, factsOf(step, response), tapping?.tap);
-        flight.finished(status, headers);
-        discard(response);
-        if (redirects >= MAX_REDIRECTS) {
-          throw networkError(
-            `${journey.url} redirects more than ${MAX_REDIRECTS} times, last to ${shownLocation(location)}`,
-          );
-        }
-        step = journey.follow(step, response, location);
-      } catch (error) {
-        if (journey.isOwnFailure(error)) flight.done();
-        // What the platform refuses on a way of its own, it may have refused after the first hop.
-        else flight.failed(error, isAnswered || (follows && error instanceof Error && error.cause !== undefined));
-        throw error;
-      }
+  #attempt(call: Call, options: FetchOptions | undefined): Promise<Response> {
+    const send = call.send ?? this.#sendNow();
+    const way = new Way(call, options, this.exchange.pacer.clock);
+    const target = dispatcherOf(send, way.given, call.request);
+    return target === undefined ? this.#sendPlainly(call, way, send) : this.#sendByNode(call, way, send, target);
+  }
+
+  #sendByNode(call: Call, way: Way, send: Send, target: Dispatcher): Promise<Response> {
+    const { request, init } = call;
+    const dispatcher = new CallDispatcher(this.exchange, target, way);
+    const extra: Record<string, unknown> = { dispatcher };
+    if (way.timeouts !== undefined) extra.signal = way.signal;
+    if (request !== undefined && Object.keys(init ?? {}).every((name) => name === "politely")) {
+      // An init that says anything takes the referrer of a Request away.
+      Object.assign(extra, { referrer: request.referrer, referrerPolicy: request.referrerPolicy });
+    }
+    const { underway } = this.exchange;
+    // Not async, since each promise more is one for every request.
+    return send(call.input, initWith(init, extra)).then(
+      (response) => {
+        underway.end(dispatcher);
+        return response;
+      },
+      (error: unknown) => {
+        underway.end(dispatcher);
+        throw dispatcher.refusal === undefined ? error : dispatcher.refusal.error;
+      },
+    );
+  }
+
+  async #sendPlainly({ input, request, init, signal }: Call, way: Way, send: Send): Promise<Response> {
+    const { exchange } = this;
+    const { options, given, timeouts } = way;
+    const url = urlOf(input);
+    if (URL.canParse(url) && !HTTP.test(url)) return send(input, init);
+    const headers = new Headers(init?.headers ?? request?.headers);
+    const ownAgent = (): string | null => headers.get(USER_AGENT);
+    const flight = await exchange.enter({ url, signal, ownAgent, options, dispatcher: given });
+    way.granted(flight);
+    const { userAgent } = exchange.identity;
+    const isNamed = userAgent !== undefined && !headers.has(USER_AGENT);
+    if (isNamed) headers.set(USER_AGENT, userAgent);
+    const extra = {
+      politely: undefined,
+      ...(isNamed ? { headers } : {}),
+      ...(timeouts === undefined ? {} : { signal: way.signal }),
+      ...(send === globalThis.fetch ? { [SENDER]: this } : {}),
+    };
+    try {
+      const sent = exchange.sendOwn(url, flight, () => send(input, initWith(init, extra)));
+      const response = await (timeouts?.race(sent) ?? sent);
+      way.answered();
+      return plainResponse(response, flight);
+    } catch (error) {
+      flight.failed(error, error instanceof Error && error.cause !== undefined);
+      throw error;
     }
   }
+}
 
-  /** What shows the answer to a step as it arrives, where it can be seen. */
-  #tapFor(journey: Journey, signal: AbortSignal | undefined): TapDispatcher | undefined {
-    return this.parts.isGlobal === true && !journey.hidesDispatcher ? tapFor(journey.dispatcher, signal) : undefined;
+function callOf(input: string | URL | Request, init: PoliteRequestInit | undefined, extras: CallExtras): Call {
+  if (init !== undefined && typeof init !== "object") {
+    throw new TypeError(`init must be an object; got ${showValue(init)}. Leave it out or write { method: "POST" }.`);
+  }
+  const request = isRequest(input) ? input : undefined;
+  const { send, limit } = extras;
+  const options = init?.politely;
+  if (options !== undefined) checkNames(options, OPTIONS, "init.politely");
+  const ms = timeoutMsOf(options?.timeout);
+  const limits = ms === undefined ? NO_LIMITS : [{ ms }];
+  const signal = (init?.signal === undefined ? request?.signal : init.signal) ?? undefined;
+  return {
+    input,
+    request,
+    init,
+    options,
+    signal,
+    send,
+    limits: limit === undefined ? limits : [...limits, limit],
+    flight: undefined,
+  };
+}
+
+/** A refusal by the limiter as an answer, for clients that understand nothing else. Throws what is none. */
+function refusalResponse(error: unknown): Response {
+  if (!(error instanceof PolitelyError) || !REFUSALS.includes(error.code)) throw error;
+  const { waitMs } = error as { readonly waitMs?: number };
+  const headers = new Headers({ "x-should-retry": "false" });
+  if (waitMs !== undefined && Number.isFinite(waitMs)) headers.set("retry-after", String(Math.ceil(waitMs / 1000)));
+  return new Response(error.message, { status: 429, statusText: "Too Many Requests", headers });
+}
+
+/** How one attempt is made. */
+class Way implements CallWay {
+  readonly given: unknown;
+  readonly timeouts: Timeouts | undefined;
+  /** The caller's and that of the timeouts. */
+  readonly signal: AbortSignal | undefined;
+
+  constructor(
+    readonly call: Call,
+    readonly options: FetchOptions | undefined,
+    clock: Clock,
+  ) {
+    const { init, signal, limits } = call;
+    this.given = (init as { readonly dispatcher?: unknown } | undefined)?.dispatcher;
+    this.timeouts = limits.length === 0 ? undefined : new Timeouts(clock, limits);
+    this.signal = this.timeouts === undefined ? signal : this.timeouts.with(signal);
   }
 
-  /** The answer that the caller gets. Its place is kept until the body is there, where that can be seen. */
-  #land(response: Response, flight: Flight, facts: ResponseFacts, tap: Tap | undefined): Response {
-    const { status, body } = response;
-    const headers = tap?.headers ?? response.headers;
-    const canHold = isWatchable(response);
-    if (!canHold || isAbsent(body) || tap?.isWhole === true) flight.finished(status, headers);
-    else flight.answered(status, headers);
-    if (!canHold) return response;
-    if (tap?.headers === undefined) return this.#held.hold(response, flight, facts);
-    tap.watch(flight);
-    if (facts !== NO_FACTS) sayOf(response, facts);
-    if (!isAbsent(body)) return tapped(response, tap, body);
-    tap.pass();
-    return response;
+  /** A hop may go: its timeouts run from now on. */
+  granted(flight: Flight): void {
+    this.call.flight = flight;
+    flight.signal = this.call.signal;
+    this.timeouts?.start(flight);
   }
 
-  /**
-   * How a hop waits. At another key it costs one unit: a cost is written for the limits of the first host, and what another
-   * has no name or no room for would end the journey. Intent and scopes stay: an intent that a host does not know changes
-   * nothing, and a proxy is the same one for every hop.
-   */
-  #optionsOfHop(journey: Journey, step: Step, options: FetchOptions | undefined): FetchOptions | undefined {
-    if (options?.cost === undefined) return options;
-    const { pacer } = this.parts.exchange;
-    return pacer.keyOf(step.url) === pacer.keyOf(journey.url) ? options : { ...options, cost: undefined };
+  answered(): void {
+    this.timeouts?.headersCame();
   }
 }
 
-/** What an answer does not say of itself, since it knows its last hop only. */
-function factsOf({ hop }: Step, { type }: Response): ResponseFacts {
-  if (hop === undefined) return NO_FACTS;
-  return hop.hasCrossed === true && type === "basic" ? CROSSED : REDIRECTED;
+/** An init that says something more. A class, or another Request, is asked for what it says itself. */
+function initWith(init: PoliteRequestInit | undefined, extra: object): RequestInit {
+  if (!init) return extra;
+  const prototype: unknown = Object.getPrototypeOf(init);
+  if (prototype === Object.prototype || prototype === null) return { ...init, ...extra };
+  return new Proxy(init, {
+    get: (target, name): unknown => Reflect.get(Object.hasOwn(extra, name) ? extra : target, name),
+  });
 }
 
-/** Throws `TypeError`, saying what is wrong, for what is not even like a `Response`. */
-function checkResponse(answer: unknown): asserts answer is Response {
-  if (typeof answer !== "object" || answer === null) throw notResponse(`got ${showValue(answer)}`);
-  const { status, headers } = answer as { readonly status?: unknown; readonly headers?: unknown };
-  if (typeof status !== "number") throw notResponse(`its status is ${showValue(status)}`);
-  if (typeof (headers as Partial<Headers> | null | undefined)?.get !== "function") {
-    throw notResponse("its headers have no get");
-  }
+function methodOf({ init, request }: Call): string {
+  return String(init?.method ?? request?.method ?? "GET").toUpperCase();
 }
 
-function notResponse(problem: string): TypeError {
-  return new TypeError(`The fetch that sends requests must resolve with a Response; ${problem}. Check options.fetch.`);
+function isStream(body: unknown): boolean {
+  return typeof body === "object" && body !== null && ("getReader" in body || Symbol.asyncIterator in body);
 }
 
-/** Whether it can be seen when the body has arrived: not in a frozen response, nor in one that answers for itself, as mocks do. */
-function isWatchable(response: Response): boolean {
-  return Object.isExtensible(response) && !Object.hasOwn(response, "body") && !Object.hasOwn(response, "text");
+function urlOf(input: string | URL | Request): string {
+  return isRequest(input) ? input.url : String(input);
+}
+
+/** Also true for the Request class of another copy of undici, which `instanceof` does not know. */
+function isRequest(input: unknown): input is Request {
+  if (typeof input !== "object" || input === null) return false;
+  return "url" in input && typeof input.url === "string" && "headers" in input && "method" in input;
 }
 
 /** Nobody wants the body; a stream that is read already is let be. */
-function discard(response: Response): void {
-  const { body } = response;
-  if (isAbsent(body) || body.locked || response.bodyUsed || typeof body.cancel !== "function") return;
-  body.cancel().catch(() => undefined);
+function discard({ body }: Response): void {
+  if (typeof body?.cancel === "function" && !body.locked) body.cancel().catch(() => undefined);
 }

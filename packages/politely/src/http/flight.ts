@@ -20,7 +20,7 @@ export class Flight {
 
   constructor(
     public permit: FlightPermit,
-    readonly clock: Pick<Clock, "now">,
+    readonly clock: Clock,
   ) {}
 
   get isOver(): boolean {
@@ -44,16 +44,16 @@ export class Flight {
   }
 
   /**
-   * It failed, before or after its headers. `wasSent` says that it may have reached the site although `answered` was not called.
+   * It failed. `wasSent` says that it may have reached the site although `answered` was not called.
    *
-   * What was sent is never given back, whatever the error looks like. An abort is neutral, for its reason may be any error;
-   * only a caller's own timeout still counts as no answer in time, if most of that time was spent on the way.
+   * Once its headers were there, their status alone counts. What was sent is never given back, whatever the error looks like. An
+   * abort is neutral, for its reason may be any error; only a caller's own timeout still counts as no answer in time, if most of
+   * that time was spent on the way.
    */
   failed(error: unknown, wasSent = false): void {
-    const kind = failureOf(error);
+    const kind = this.#isAnswered ? undefined : failureOf(error);
     const isGivenUp = this.signal?.aborted === true && (kind !== "timeout" || this.#wasMostlyQueued);
-    const isSpent = kind === "unused" && (wasSent || this.#isAnswered);
-    if (kind === undefined || isGivenUp || isSpent) this.#end(undefined);
+    if (kind === undefined || isGivenUp || (kind === "unused" && wasSent)) this.#end(undefined);
     else this.#end(kind === "unused" ? kind : { kind, because: causeOf(error) });
   }
 

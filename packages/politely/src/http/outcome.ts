@@ -59,7 +59,7 @@ export function readOutcome(outcome: Outcome | undefined, reading: OutcomeReadin
     retryAfterUs,
     latencyUs,
     because: withWait(String(status), retryAfterUs, field),
-    scope: undefined,
+    scope: outcome.scope,
     budget,
   };
 }
@@ -97,29 +97,50 @@ function withWait(words: string, retryAfterUs: number, field = "retry-after"): s
   return retryAfterUs > 0 ? `${words}, ${name} ${retryAfterUs / 1_000_000} s` : words;
 }
 
+/** Where HTTP clients keep the answer beside the value or error itself: fetch and axios, AWS, the retries of the AI SDK. */
+const PLACES = ["response", "$response", "$metadata", "lastError"];
+const STATUSES = ["status", "statusCode", "httpStatusCode"];
+const HEADERS = ["headers", "responseHeaders"];
+
+type Fields = Readonly<Record<string, unknown>>;
+
 /** What the value that a task returned, or its error, says about the request: its status if it carries one. A getter that throws says nothing. */
 export function outcomeIn(value: unknown): Outcome | undefined {
   try {
     const own = fieldsOf(value);
-    const inner = fieldsOf(own.response);
-    const codes = [own.status, own.statusCode, inner.status, inner.statusCode];
-    const status = codes.find((each) => typeof each === "number");
-    if (!Number.isInteger(status) || status === undefined || status < 100 || status > 999) return undefined;
-    const headers = [own.headers, inner.headers].find((each) => typeof each === "object" && each !== null);
-    return headers === undefined ? { status } : { status, headers: headers as HeadersLike };
+    const places = [own, ...PLACES.map((name) => fieldsOf(own[name]))];
+    const status = firstOf(places, STATUSES, "number");
+    if (status === undefined) return saidByMethods(own) ?? saidBySlack(own);
+    if (!Number.isInteger(status) || Number(status) < 100 || Number(status) > 999) return undefined;
+    const headers = firstOf(places, HEADERS, "object");
+    return headers === undefined
+      ? { status: Number(status) }
+      : { status: Number(status), headers: headers as HeadersLike };
   } catch {
     return undefined;
   }
 }
 
-/** Where HTTP clients keep the answer: on the value or error itself, or on its `response`. */
-interface Fields {
-  readonly status?: unknown;
-  readonly statusCode?: unknown;
-  readonly headers?: unknown;
-  readonly response?: unknown;
+/** The responses of Playwright and Puppeteer tell everything by methods. */
+function saidByMethods(response: Fields): Outcome | undefined {
+  const { status, statusText, headers } = response;
+  if (![status, statusText, headers].every((each) => typeof each === "function")) return undefined;
+  const read = response as { status(): unknown; headers(): HeadersLike };
+  const code = read.status();
+  return typeof code === "number" ? { status: code, headers: read.headers() } : undefined;
+}
+
+/** Slack's error has the seconds to wait, and no status. */
+function saidBySlack({ code, retryAfter }: Fields): Outcome | undefined {
+  if (code !== "slack_webapi_rate_limited_error" || typeof retryAfter !== "number") return undefined;
+  return { status: 429, headers: { "retry-after": retryAfter } };
+}
+
+function firstOf(places: readonly Fields[], names: readonly string[], type: "number" | "object"): unknown {
+  const values = places.flatMap((place) => names.map((name) => place[name]));
+  return values.find((value) => typeof value === type && value !== null);
 }
 
 function fieldsOf(value: unknown): Fields {
-  return typeof value === "object" && value !== null ? value : {};
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
 }

@@ -38,7 +38,7 @@ export async function fetchRobots(exchange: Exchange, send: Send, errand: Errand
   let hop: Hop = { url: `${new URL(errand.url).origin}/robots.txt`, method: "GET", headers, hasBody: false };
   for (let redirects = 0; ; redirects++) {
     const flight = await exchange.enterUnasked({ url: hop.url, options });
-    const timeout = startTimeout(exchange.pacer.clock, TIMEOUT_MS, undefined);
+    const timeout = startTimeout(exchange.pacer.clock, TIMEOUT_MS);
     flight.onEnd = () => timeout.stop();
     try {
       const { url } = hop;

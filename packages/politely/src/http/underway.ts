@@ -8,7 +8,7 @@ export class Underway {
   }
 
   end(request: object): void {
-    this.#keys.delete(request);
+    if (!this.#keys.delete(request)) return;
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 

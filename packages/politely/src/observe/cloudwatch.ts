@@ -1,5 +1,5 @@
 import { OTHER } from "./hostTable.js";
-import { COUNTERS, Counts, GAUGES, type Gauges, HISTOGRAMS, type Metric, WHOLE } from "./metrics.js";
+import { COUNTERS, Counts, GAUGES, type Gauges, HISTOGRAMS, type Metric, ofEach, WHOLE } from "./metrics.js";
 import { type MeasuredLimiter, type MeasureOptions, noGauges, Watch } from "./watch.js";
 
 /** What all lines of an exporter have in common. */
@@ -21,15 +21,10 @@ const LEASE_FAILURES = { cloudwatch: "LeaseFailures", unit: "{lease}" };
 
 /** Names that a dimension must not have, since a line has them already. */
 const NAMES_TAKEN: readonly string[] = [
-  "_aws",
-  "Host",
-  "LeasesTaken",
-  "LeaseFailures",
-  "RefusedByCode",
-  "LeasesByResult",
-  ...[COUNTERS, HISTOGRAMS, GAUGES, WHOLE].flatMap((group) =>
-    Object.values(group).map(({ cloudwatch }: Metric) => cloudwatch),
-  ),
+  ..."_aws Host LeasesTaken LeaseFailures RefusedByCode LeasesByResult".split(" "),
+  ...[COUNTERS, HISTOGRAMS, GAUGES, WHOLE]
+    .flatMap((group): Metric[] => Object.values(group))
+    .map((metric) => metric.cloudwatch),
 ];
 
 /**
@@ -86,8 +81,8 @@ export class EmfWatch {
     const timestampMs = Math.floor(wall());
     const lines = this.watch.table.takeAll().flatMap(([label, counts]) => {
       const gauge = gauges.get(label) ?? noGauges();
-      const told = [...Object.values(counts.counters), gauge.inFlight, gauge.waiting, gauge.cooldown];
-      return told.every((count) => count === 0) ? [] : [hostLine(this.#frame, label, counts, gauge, timestampMs)];
+      const numbers = [...Object.values(counts.counters), gauge.inFlight, gauge.waiting, gauge.cooldown];
+      return numbers.every((count) => count === 0) ? [] : [hostLine(this.#frame, label, counts, gauge, timestampMs)];
     });
     return [...lines, ...this.#wholeLine(timestampMs)];
   }
@@ -101,14 +96,17 @@ export class EmfWatch {
     if (grown.length === 0 && leases.held === 0) return [];
     const { outages: outagesNow = 0, ...results } = Object.fromEntries(grown) as Partial<typeof now>;
     const { taken = 0, refused = 0, failed = 0, lost = 0 } = results;
-    const measured: Measurement[] = [
-      [WHOLE.outages, outagesNow],
-      [LEASES_TAKEN, taken],
-      [LEASE_FAILURES, refused + failed + lost],
-      [WHOLE.leasesHeld, leases.held],
-    ];
-    const directives = [directive(this.#frame, [Object.keys(this.#frame.dimensions)], measured)];
-    return [line(this.#frame, timestampMs, directives, { ...members(measured), LeasesByResult: results })];
+    const measured = told(
+      this.#frame,
+      [Object.keys(this.#frame.dimensions)],
+      [
+        [WHOLE.outages, outagesNow],
+        [LEASES_TAKEN, taken],
+        [LEASE_FAILURES, refused + failed + lost],
+        [WHOLE.leasesHeld, leases.held],
+      ],
+    );
+    return [line(this.#frame, timestampMs, [measured], { LeasesByResult: results })];
   }
 }
 
@@ -141,53 +139,41 @@ export function readFrame(namespace: string, dimensions: Readonly<Record<string,
 
 /** The line of one host: what was counted, by host and over all of them, and what is true of it now. */
 function hostLine(frame: Frame, label: string, taken: HostWindow, gauges: Gauges, timestampMs: number): string {
-  const counted = [
-    ...measure(COUNTERS, (name) => taken.counters[name]),
-    ...measure(HISTOGRAMS, (name) => taken.samples[name].list()),
-  ];
-  const present = measure(GAUGES, (name) => gauges[name] ?? []);
+  const counters = ofEach(COUNTERS, (metric, name): Measurement => [metric, taken.counters[name]]);
+  const histograms = ofEach(HISTOGRAMS, (metric, name): Measurement => [metric, taken.samples[name].list()]);
+  const present = ofEach(GAUGES, (metric, name): Measurement => [metric, gauges[name] ?? []]);
   const own = Object.keys(frame.dimensions);
-  const directives = [
+  const withHost = [...own, "Host"];
+  const parts = [
     // Counts of several hosts can be added up, so they are told without the host too; what is true now cannot.
-    directive(frame, [own, [...own, "Host"]], counted),
-    directive(frame, [[...own, "Host"]], present),
+    told(frame, [own, withHost], [...Object.values(counters), ...Object.values(histograms)]),
+    told(frame, [withHost], Object.values(present)),
   ];
-  return line(frame, timestampMs, directives, {
-    Host: isPrintable(label, 1_024) ? label : OTHER,
-    ...members([...counted, ...present]),
-    ...(taken.counters.refused === 0 ? {} : { RefusedByCode: Object.fromEntries(taken.refusedBy) }),
-  });
+  const refusals = taken.counters.refused === 0 ? {} : { RefusedByCode: Object.fromEntries(taken.refusedBy) };
+  return line(frame, timestampMs, parts, { Host: isPrintable(label, 1_024) ? label : OTHER, ...refusals });
 }
 
-function measure<Name extends string>(
-  group: Readonly<Record<Name, Metric>>,
-  read: (name: Name) => Measurement[1],
-): readonly Measurement[] {
-  return (Object.keys(group) as Name[]).map((name) => [group[name], read(name)]);
+/** What a line says of its dimensions, and the values. */
+interface Part {
+  readonly directive: object;
+  readonly members: object;
 }
 
-function line(frame: Frame, timestampMs: number, directives: readonly object[], rest: object): string {
-  const _aws = { Timestamp: timestampMs, CloudWatchMetrics: directives };
-  return JSON.stringify({ _aws, ...frame.dimensions, ...rest });
+function told({ namespace }: Frame, dimensions: readonly (readonly string[])[], all: readonly Measurement[]): Part {
+  const measured = all.filter(([, value]) => typeof value === "number" || value.length > 0);
+  const metrics = measured.map(([{ cloudwatch, unit }]) => ({
+    Name: cloudwatch,
+    Unit: unit === "s" ? "Seconds" : "Count",
+  }));
+  return {
+    directive: { Namespace: namespace, Dimensions: dimensions, Metrics: metrics },
+    members: Object.fromEntries(measured.map(([{ cloudwatch }, value]) => [cloudwatch, value])),
+  };
 }
 
-function directive(
-  { namespace }: Frame,
-  dimensions: readonly (readonly string[])[],
-  measured: readonly Measurement[],
-): object {
-  const metrics = measured
-    .filter(isTold)
-    .map(([{ cloudwatch, unit }]) => ({ Name: cloudwatch, Unit: unit === "s" ? "Seconds" : "Count" }));
-  return { Namespace: namespace, Dimensions: dimensions, Metrics: metrics };
-}
-
-function members(measured: readonly Measurement[]): object {
-  return Object.fromEntries(measured.filter(isTold).map(([{ cloudwatch }, value]) => [cloudwatch, value]));
-}
-
-function isTold([, value]: Measurement): boolean {
-  return typeof value === "number" || value.length > 0;
+function line({ dimensions }: Frame, timestampMs: number, parts: readonly Part[], rest: object): string {
+  const _aws = { Timestamp: timestampMs, CloudWatchMetrics: parts.map(({ directive }) => directive) };
+  return JSON.stringify({ _aws, ...dimensions, ...rest, ...Object.assign({}, ...parts.map(({ members }) => members)) });
 }
 
 /** CloudWatch takes printable ASCII, and not only spaces. */

@@ -1,6 +1,5 @@
 import { StoreError } from "../errors.js";
-import type { LeaseRefusal } from "../lease.js";
-import type { Lease } from "../stores/lease.js";
+import type { Lease, LeaseRefusal } from "../lease.js";
 
 /** How asking for a lease ended, or the lease itself. `refused`: somebody else has it. `failed`: the store did. `lost`: it was had, and is gone before its release. */
 export type LeaseResult = "taken" | "refused" | "failed" | "lost";

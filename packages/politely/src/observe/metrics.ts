@@ -10,21 +10,13 @@ export interface Metric {
   readonly help: string;
 }
 
-export type CounterName =
-  | "starts"
-  | "unused"
-  | "refused"
-  | "cancelled"
-  | "expired"
-  | "throttled"
-  | "cooldowns"
-  | "lapsed";
+export type Counter = "starts" | "unused" | "refused" | "cancelled" | "expired" | "throttled" | "cooldowns" | "lapsed";
 export type HistogramName = "wait" | "interval" | "inFlight";
 export type GaugeName = "inFlight" | "waiting" | "cooldown" | "tokens";
 export type WholeName = "hosts" | "outages" | "storeAway" | "leases" | "leasesHeld";
 
 /** Counters with a label for the host: our name, Prometheus, OpenTelemetry, CloudWatch, unit, what it says. */
-export const COUNTERS = group<CounterName>(`
+export const COUNTERS = group<Counter>(`
 starts | starts_total | starts | Starts | {start} | Starts granted or recorded, those given back unused too.
 unused | unused_total | unused | Unused | {start} | Starts given back unused.
 refused | refused_total | refused | Refused | {request} | Requests refused at once, by the code of the error.
@@ -81,7 +73,7 @@ export function ofEach<Name extends string, Made>(
 /** Where the numbers of one host go, or of all that share the label `"other"`. Called for every event, so it must be quick and must not throw. */
 export interface Series {
   /** `code` says why requests were refused. */
-  count(name: CounterName, times: number, code?: string): void;
+  count(name: Counter, times: number, code?: string): void;
   record(name: HistogramName, value: number): void;
 }
 
@@ -104,7 +96,7 @@ const CODES_MOST = 20;
 
 /** Everything that was counted of one host. Nothing of it ever falls. */
 export class Counts<S extends Sample<S>> implements Series {
-  readonly counters: Record<CounterName, number> = ofEach(COUNTERS, () => 0);
+  readonly counters: Record<Counter, number> = ofEach(COUNTERS, () => 0);
   readonly refusedBy = new Map<string, number>();
   readonly samples: Record<HistogramName, S>;
 
@@ -112,7 +104,7 @@ export class Counts<S extends Sample<S>> implements Series {
     this.samples = ofEach(HISTOGRAMS, (_, name) => makeSample(name));
   }
 
-  count(name: CounterName, times: number, code?: string): void {
+  count(name: Counter, times: number, code?: string): void {
     this.counters[name] += times;
     if (code === undefined) return;
     const known = this.refusedBy.has(code) || this.refusedBy.size < CODES_MOST - 1 ? code : "other";
@@ -126,7 +118,7 @@ export class Counts<S extends Sample<S>> implements Series {
   /** Adds everything that `other` has counted. */
   absorb(other: Counts<S>): void {
     for (const [name, count] of Object.entries(other.counters)) {
-      if (name !== "refused") this.count(name as CounterName, count);
+      if (name !== "refused") this.count(name as Counter, count);
     }
     for (const [code, count] of other.refusedBy) this.count("refused", count, code);
     for (const [name, sample] of Object.entries(other.samples)) this.samples[name as HistogramName].absorb(sample);

@@ -104,7 +104,7 @@ export class Watch<S extends Series> {
   async #begin(): Promise<void> {
     try {
       const tally = new Tally();
-      for (const row of [await this.#limiter.stats()].flat() as Stats[]) tally.add(row, false);
+      for (const row of [await this.#limiter.stats()].flat()) tally.add(row, false);
       this.#before = new Map([...tally.rows].slice(0, ROWS_MOST));
       this.#total = tally.total;
     } catch {
@@ -127,7 +127,7 @@ export class Watch<S extends Series> {
     this.#tally = tally;
     try {
       let count = 0;
-      for (const row of this.#limiter.eachStats?.() ?? ([await this.#limiter.stats()].flat() as Stats[])) {
+      for (const row of this.#limiter.eachStats?.() ?? [await this.#limiter.stats()].flat()) {
         tally.add(row, this.table.labelled.has(row.host));
         this.#addTo(look, row);
         count += 1;

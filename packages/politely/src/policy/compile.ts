@@ -4,19 +4,18 @@ import { compileRule, compileSharedRule } from "./compileRule.js";
 import { findGrouping, type Grouping } from "./groupings.js";
 import { isLocalhost, plainHostEnd, readHost, withoutPort } from "./host.js";
 import { compileHttp } from "./httpRules.js";
-import { findPattern, readHostPattern } from "./names.js";
-import { collector, findPreset, type Preset, presets } from "./presets/index.js";
+import { patternFinder, readHostPattern } from "./names.js";
+import { collector, type Site, sites } from "./presets/sites.js";
 import { unwrap } from "./reading.js";
 import { policyShape } from "./schema.js";
 import { createResolver } from "./target.js";
-import type { CompiledPolicy, HostLimits, HostRule, Limits, PolicyInput } from "./types.js";
+import type { CompiledPolicy, HostLimits, HostRule, PolicyInput } from "./types.js";
 import { throwIfAny, validate } from "./validate.js";
 import { warningsOfPolicy } from "./warningsOfPolicy.js";
 
-const builtInDefault: Limits = { rate: "1/s" };
 const exemptRule: HostRule = { ...compileHostRule({ enabled: false }, "localhost"), exempt: true };
 /** So many hosts are named in an error. */
-const namedMost = 5;
+const NAMED_MOST = 5;
 
 type HostTable = ReadonlyMap<string, HostRule>;
 /** The rows of a limiter, by their names. */
@@ -39,20 +38,20 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
   const chosen = chosenPresets(input.presets);
   const hasCollector = Array.isArray(input.presets) && input.presets.includes(collector.id);
   const known = presetTable(chosen, hasCollector);
-  const fallback =
-    input.default === undefined && hasCollector
-      ? compileHostRule(collector.policy.default ?? builtInDefault, `presets.${collector.id}`)
-      : compileHostRule(input.default ?? builtInDefault, "default");
+  const collected = hasCollector && input.default === undefined ? collector.policy.default : undefined;
+  const fallbackOrigin = collected === undefined ? "default" : `presets.${collector.id}`;
+  const fallback = compileHostRule(input.default ?? collected ?? { rate: "1/s" }, fallbackOrigin);
   const portKeys = new Set([...own.keys()].filter((key) => withoutPort(key) !== key));
   const groupBy = groupingOf(input.groupBy);
   const nameOf = (key: string): string => (groupBy === undefined ? key : comparedName(key));
+  const [findOwn, findKnown] = [patternFinder(own), patternFinder(known)];
   const beyondOwn = (name: string, key: string): HostRule =>
-    findPattern(known, name) ??
+    findKnown(name) ??
     // By the key as it is: a group named by a number such as 2130706433 must not pass for the address 127.0.0.1.
     (input.localhost !== "limited" && isLocalhost(withoutPort(key)) ? exemptRule : fallback);
 
   const policy: CompiledPolicy = {
-    hostRule: (key) => findPattern(own, nameOf(key)) ?? beyondOwn(nameOf(key), key),
+    hostRule: (key) => findOwn(nameOf(key)) ?? beyondOwn(nameOf(key), key),
     overflow: fallback,
     scopeRule: scopeLookup(input.scopes, chosen),
     global: input.global === undefined ? undefined : compileSharedRule(input.global),
@@ -67,7 +66,7 @@ export function compilePolicy(input: PolicyInput = {}): CompiledPolicy {
     groupBy,
     together: togetherIn(chosen, own),
     http: compileHttp(input.http),
-    contactWantedBy: (key) => findPattern(known, nameOf(key))?.contactWantedBy,
+    contactWantedBy: (key) => findKnown(nameOf(key))?.contactWantedBy,
     warnings: warningsOfPolicy(input, (text) => {
       const name = unwrap(readHostPattern(text), "host");
       return beyondOwn(name, name);
@@ -102,15 +101,16 @@ function changedTogether(before: CompiledPolicy, after: CompiledPolicy, known: K
   const scopeOf = (policy: CompiledPolicy, host: string): string | undefined => policy.hostRule(host).scopes?.[0];
   const patterns = [...new Set([...before.together.keys(), ...after.together.keys()])];
   const changed = patterns.filter((name) => before.together.get(name) !== after.together.get(name));
-  const hosts = changed.some((name) => name.startsWith("*."))
-    ? [...known.keys()].filter((name) => !name.startsWith("\n"))
-    : changed.filter((name) => known.has(name));
-  return hosts.filter((host) => scopeOf(before, host) !== scopeOf(after, host));
+  const endings = changed.filter((name) => name.startsWith("*.")).map((name) => name.slice(1));
+  const isCovered = (name: string): boolean => !name.startsWith("\n") && endings.some((end) => name.endsWith(end));
+  const covered = endings.length === 0 ? [] : [...known.keys()].filter(isCovered);
+  const hosts = new Set([...changed.filter((name) => known.has(name)), ...covered]);
+  return [...hosts].filter((host) => scopeOf(before, host) !== scopeOf(after, host));
 }
 
 function listed(hosts: readonly string[]): string {
-  const more = hosts.length - namedMost;
-  return hosts.slice(0, namedMost).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  const more = hosts.length - NAMED_MOST;
+  return hosts.slice(0, NAMED_MOST).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 function groupingOf(groupBy: PolicyInput["groupBy"]): Grouping | undefined {
@@ -132,7 +132,7 @@ function comparedName(key: string): string {
   return port === undefined ? host : `${host}:${port}`;
 }
 
-function presetTable(chosen: readonly Preset[], hasCollector: boolean): ReadonlyMap<string, PresetRule> {
+function presetTable(chosen: readonly Site[], hasCollector: boolean): ReadonlyMap<string, PresetRule> {
   const collected = hasCollector ? hostTable(collector.policy.hosts, () => `presets.${collector.id}`) : [];
   const table = new Map<string, PresetRule>(collected);
   for (const { id, hosts, limits, requiresContact, countsTogether } of chosen) {
@@ -155,9 +155,9 @@ function hostTable(hosts: PolicyInput["hosts"] = {}, originOf: (name: string) =>
   return new Map(rules);
 }
 
-function chosenPresets(names: PolicyInput["presets"] = []): readonly Preset[] {
-  if (names === true) return presets.filter(({ confidence }) => confidence !== "low");
-  return names.flatMap((name) => findPreset(name) ?? []);
+function chosenPresets(names: PolicyInput["presets"] = []): readonly Site[] {
+  if (names === true) return sites.filter(({ confidence }) => confidence !== "low");
+  return sites.filter(({ id }) => names.includes(id));
 }
 
 function compileHostRule(limits: HostLimits, origin: string): HostRule {
@@ -169,7 +169,7 @@ function compileHostRule(limits: HostLimits, origin: string): HostRule {
 }
 
 /** The patterns that decide which hosts count together: those of presets, each with its scope, and those that take hosts out of one. */
-function togetherIn(chosen: readonly Preset[], own: HostTable): ReadonlyMap<string, string> {
+function togetherIn(chosen: readonly Site[], own: HostTable): ReadonlyMap<string, string> {
   const together = new Map<string, string>();
   for (const { countsTogether, hosts, id } of chosen) {
     if (countsTogether === true) for (const host of hosts) together.set(host, presetScope(id));
@@ -183,10 +183,7 @@ function presetScope(id: string): string {
   return `preset:${id}`;
 }
 
-function scopeLookup(
-  scopes: PolicyInput["scopes"] = {},
-  chosen: readonly Preset[],
-): (name: string) => Rule | undefined {
+function scopeLookup(scopes: PolicyInput["scopes"] = {}, chosen: readonly Site[]): (name: string) => Rule | undefined {
   const together = chosen.filter(({ countsTogether }) => countsTogether === true);
   const all = { ...Object.fromEntries(together.map(({ id, limits }) => [presetScope(id), limits])), ...scopes };
   const rules = Object.entries(all).map(([name, limits]) => [name, compileSharedRule(limits)] as const);

@@ -79,9 +79,8 @@ export function compileSharedRule(limits: Limits): Rule {
 }
 
 function compileBackoff(backoff: NonNullable<Limits["backoff"]>): BackoffRule {
-  if (typeof backoff === "string" || backoff.kind === "none") {
-    return ladders[typeof backoff === "string" ? backoff : backoff.kind];
-  }
+  if (typeof backoff === "string") return ladders[backoff];
+  if (backoff.kind === "none") return ladders.none;
   const { kind, base, max, jitter = 0 } = backoff;
   return { kind, baseUs: us(base), maxUs: us(max), jitter };
 }

@@ -1,5 +1,5 @@
 import { maxDurationUs } from "../core/rule.js";
-import { bad, good, type Reading, unwrap, wrongType } from "./reading.js";
+import { bad, good, type Reading, unwrap } from "./reading.js";
 import { showValue } from "./showValue.js";
 
 /** A number that is not negative, exact, in lowest terms: `top / bottom`. */
@@ -52,7 +52,7 @@ export function durationUs(value: unknown, name: string, bounds: DurationBounds 
 export function readDuration(value: unknown, bounds: DurationBounds = {}): Reading<number> {
   const problem = (rule: string): Reading<never> => bad(`must ${rule}; got ${showValue(value)}`);
   if (typeof value !== "number" && typeof value !== "string")
-    return wrongType(`must be ${form}; got ${showValue(value)}`);
+    return bad(`must be ${form}; got ${showValue(value)}`, true);
   if (value === Number.POSITIVE_INFINITY) return bounds.allowInfinity === true ? good(value) : problem("be finite");
   if (typeof value === "number" && value < 0) return problem("not be negative");
 

@@ -1,4 +1,4 @@
-import { good, type Reading, unwrap, wrongType } from "./reading.js";
+import { bad, good, type Reading, unwrap } from "./reading.js";
 import { showValue } from "./showValue.js";
 
 /** A host name in the one form it is compared in, and the port that was written after it. */
@@ -44,7 +44,7 @@ export function normaliseHost(text: string): HostName {
 
 /** Reads a host name; see `normaliseHost`. An IPv6 address may come without brackets when no port follows. */
 export function readHost(text: unknown): Reading<HostName> {
-  const problem = (rule: string): Reading<never> => wrongType(`${rule}; got ${showValue(text)}`);
+  const problem = (rule: string): Reading<never> => bad(`${rule}; got ${showValue(text)}`, true);
   if (typeof text !== "string") return problem("must be a host name");
   const never = neverInHosts.find(([pattern]) => pattern.test(text));
   if (never !== undefined) return problem(never[1]);
@@ -67,7 +67,7 @@ export function readHostOfUrl(hostname: string): Reading<string> {
   if (hostname.startsWith("[")) return good(hostname);
   const host = hostname.replace(/\.$/, "");
   const labels = host.split(".");
-  const problem = (rule: string, got = host): Reading<never> => wrongType(`must ${rule}; got ${showValue(got)}`);
+  const problem = (rule: string, got = host): Reading<never> => bad(`must ${rule}; got ${showValue(got)}`, true);
   if (host.length > maxHostLength) return problem(`be at most ${maxHostLength} characters long`);
   if (!/^[a-z0-9._-]*$/.test(host)) return problem("be made of letters, digits, dots, hyphens and underscores");
   if (labels.includes("")) return problem("not have an empty part between its dots", hostname);
@@ -117,5 +117,6 @@ export function isAddress(host: string): boolean {
 
 /** Drops the port of a key, if it has one: `"example.com:8443"` gives `"example.com"`. */
 export function withoutPort(key: string): string {
-  return key.replace(/(?<=.):\d{1,5}$/, "");
+  const colon = key.lastIndexOf(":");
+  return colon > 0 && /^\d{1,5}$/.test(key.slice(colon + 1)) ? key.slice(0, colon) : key;
 }

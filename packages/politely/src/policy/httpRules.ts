@@ -13,6 +13,7 @@ export const plainHttp: HttpRules = {
   robots: undefined,
   retry: undefined,
   maxCrawlDelayMs: 60_000,
+  refusal: "error",
 };
 
 /** Makes the `http` part of a policy that was found valid ready: milliseconds, every default filled in. */
@@ -26,6 +27,7 @@ export function compileHttp(http: HttpPolicy = {}): HttpRules {
     robots: compileRobots(robots, userAgent),
     retry: retry === undefined ? undefined : compileRetry(retry),
     maxCrawlDelayMs: ms(maxCrawlDelay, plainHttp.maxCrawlDelayMs),
+    refusal: http.refusal ?? plainHttp.refusal,
   };
 }
 

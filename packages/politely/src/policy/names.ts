@@ -60,12 +60,19 @@ export function readHostPattern(text: string): Reading<string> {
   return good((isWildcard ? "*." : "") + host + (port === undefined ? "" : `:${port}`));
 }
 
-/** Finds the most specific entry, by the names of patterns: the key itself, its host without the port, then the longest `*.` that fits. */
-export function findPattern<Entry>(table: ReadonlyMap<string, Entry>, key: string): Entry | undefined {
-  const host = withoutPort(key);
-  let entry = table.get(key) ?? table.get(host);
-  for (let dot = host.indexOf("."); dot !== -1 && entry === undefined; dot = host.indexOf(".", dot + 1)) {
-    entry = table.get(`*${host.slice(dot)}`);
-  }
-  return entry;
+/**
+ * Makes what finds the most specific entry by the names of patterns: the key itself, its host without the port, then the longest `*.` that
+ * fits. It is asked for every request.
+ */
+export function patternFinder<Entry>(table: ReadonlyMap<string, Entry>): (key: string) => Entry | undefined {
+  const wildcards = new Map([...table].filter(([name]) => name.startsWith("*.")));
+  return (key) => {
+    const host = withoutPort(key);
+    let entry = table.get(key) ?? (host === key ? undefined : table.get(host));
+    if (wildcards.size === 0) return entry;
+    for (let dot = host.indexOf("."); dot !== -1 && entry === undefined; dot = host.indexOf(".", dot + 1)) {
+      entry = wildcards.get(`*${host.slice(dot)}`);
+    }
+    return entry;
+  };
 }

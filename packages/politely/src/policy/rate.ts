@@ -11,7 +11,7 @@ import {
   reduce,
   unitUs,
 } from "./duration.js";
-import { bad, good, type Reading, wrongType } from "./reading.js";
+import { bad, good, type Reading } from "./reading.js";
 import { showValue } from "./showValue.js";
 
 /** A rate as it was written, exact: `count` units each `perUs` microseconds. */
@@ -43,10 +43,10 @@ const unitForm = "one of the units ms, s (sec, second), min (m, minute), h (hour
 export function readRate(value: unknown): Reading<WrittenRate> {
   if (typeof value === "string") return readRateText(value);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return wrongType(`must be ${form}; got ${showValue(value)}`);
+    return bad(`must be ${form}; got ${showValue(value)}`, true);
   }
   const { count, per } = value as { readonly count?: unknown; readonly per?: unknown };
-  if (typeof count !== "number") return wrongType(`must be ${form}; got count ${showValue(count)}`);
+  if (typeof count !== "number") return bad(`must be ${form}; got count ${showValue(count)}`, true);
   const perUs = readDuration(per);
   if (!perUs.ok) return bad(`is not a rate: its per ${perUs.problem}`);
   const units = readFraction(count);

@@ -12,14 +12,9 @@ export function good<Value>(value: Value): Reading<Value> {
   return { ok: true, value };
 }
 
-/** A reading of a value of the right type that breaks a rule. */
-export function bad(problem: string): Reading<never> {
-  return { ok: false, problem, isWrongType: false };
-}
-
-/** A reading of a value of the wrong type. */
-export function wrongType(problem: string): Reading<never> {
-  return { ok: false, problem, isWrongType: true };
+/** A reading of a value that breaks a rule, or has the wrong type. */
+export function bad(problem: string, isWrongType = false): Reading<never> {
+  return { ok: false, problem, isWrongType };
 }
 
 /** Takes the value out of a reading, or throws `TypeError` (wrong type) or `RangeError` (wrong value) with `name` in front. */

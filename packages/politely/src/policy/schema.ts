@@ -1,6 +1,6 @@
 import { anyTime, anyWait, flag, limitsShape, part } from "./limitsShape.js";
 import { controlCharacters, maxNameLength, readHostPattern, readName, readScope, reservedScopes } from "./names.js";
-import { collector, presets } from "./presets/index.js";
+import { collector, sites } from "./presets/sites.js";
 import type { KeyShape, ObjectShape, Shape, TextShape } from "./validate.js";
 
 const headerText: TextShape = {
@@ -69,12 +69,13 @@ const http: ObjectShape = {
     robots: { kind: "either", of: [flag, robots] },
     retry,
     maxCrawlDelay: anyTime,
+    refusal: { kind: "choice", options: ["error", "response"] },
   },
 };
 
 const presetName: Shape = {
   kind: "choice",
-  options: [...presets.map(({ id }) => id), collector.id],
+  options: [...sites.map(({ id }) => id), collector.id],
   what: "the name of a preset",
   where: "politely/presets has the list",
 };

@@ -29,12 +29,7 @@ export function createResolver(options: ResolverOptions): (target: Target) => Re
       throw new TypeError(`target must be a host name, a URL, or an object with url or host; got ${showValue(target)}`);
     }
     if (isUrl(target)) return { key: keyOfUrl(target, options), intent: undefined, scopes: noScopes };
-    for (const name of Object.keys(target)) {
-      if (targetFields.includes(name)) continue;
-      const close = closestName(name, targetFields);
-      const hint = close === undefined ? `known are ${targetFields.join(", ")}` : `did you mean "${close}"?`;
-      throw new TypeError(`target must not have a field ${showValue(name)}; ${hint}`);
-    }
+    checkFields(target);
     const { intent, scopes } = target;
     if (intent !== undefined && !isName(intent)) {
       throw new TypeError(`target.intent must be a text ${nameForm}; got ${showValue(intent)}`);
@@ -45,6 +40,14 @@ export function createResolver(options: ResolverOptions): (target: Target) => Re
       scopes: scopes === undefined ? noScopes : checkedScopes(scopes),
     };
   };
+}
+
+function checkFields(target: object): void {
+  const name = Object.keys(target).find((field) => !targetFields.includes(field));
+  if (name === undefined) return;
+  const close = closestName(name, targetFields);
+  const hint = close === undefined ? `known are ${targetFields.join(", ")}` : `did you mean "${close}"?`;
+  throw new TypeError(`target must not have a field ${showValue(name)}; ${hint}`);
 }
 
 function keyOfObject({ url, host }: Exclude<Target, string | URL>, options: ResolverOptions): string {

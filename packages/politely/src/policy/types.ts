@@ -77,6 +77,8 @@ export interface HttpPolicy {
   readonly retry?: RetryPolicy | undefined;
   /** A Crawl-delay or Request-rate that asks for more than this between starts counts as this, with a warning. Default 60 s. */
   readonly maxCrawlDelay?: Duration | undefined;
+  /** What `fetch` gives when the limiter refuses a request (deadline, full queue, too many hosts): its error, or a 429 `Response` of our own with `retry-after`, for clients that only understand answers. Default `"error"`. */
+  readonly refusal?: "error" | "response" | undefined;
 }
 
 /** When a failed request is sent again. Each time it goes through the limiter like any other. */
@@ -103,6 +105,7 @@ export interface HttpRules {
   readonly robots: RobotsRules | undefined;
   readonly retry: RetryRules | undefined;
   readonly maxCrawlDelayMs: number;
+  readonly refusal: "error" | "response";
 }
 
 /** How robots.txt is obeyed. */

@@ -1,5 +1,5 @@
 import { readDuration } from "./duration.js";
-import { findPreset } from "./presets/index.js";
+import { sites } from "./presets/sites.js";
 import { readRate, readRefill } from "./rate.js";
 import { unwrap } from "./reading.js";
 import type { HostLimits, HostRule, HttpPolicy, Limits, PolicyInput, PolicyWarning } from "./types.js";
@@ -30,10 +30,12 @@ export function warningsOfPolicy(
     }),
     ...warningsOfLimits(global, "global"),
     ...Object.entries(scopes).flatMap(([scope, limits]) => warningsOfLimits(limits, keyPath("scopes", scope))),
-    ...(presets === true ? [] : presets.filter((name) => findPreset(name)?.hosts.length === 0)).map((name) => ({
-      path: "presets",
-      message: `"${name}" is software that runs on many hosts, so it applies to none by itself; copy its limits to the hosts you call`,
-    })),
+    ...sites
+      .filter(({ id, hosts: known }) => known.length === 0 && presets !== true && presets.includes(id))
+      .map(({ id }) => ({
+        path: "presets",
+        message: `"${id}" is software that runs on many hosts, so it applies to none by itself; copy its limits to the hosts you call`,
+      })),
     ...warningsOfRobots(http),
   ];
 }
@@ -64,10 +66,9 @@ function warningsOfRobots({ robots, userAgent }: HttpPolicy): readonly PolicyWar
       { path, message: "has no userAgent to look for, so that only the rules for everybody count; set http.userAgent" },
     ];
   }
-  if (robots !== true || !/^mozilla\b/i.test(userAgent)) return [];
   const message =
     'looks for rules for "Mozilla", the first word of userAgent; name your program in http.robots.userAgent';
-  return [{ path, message }];
+  return robots === true && /^mozilla\b/i.test(userAgent) ? [{ path, message }] : [];
 }
 
 /** An entry is not merged with what it replaces, so a host that is only given a `concurrency` is no longer paced. */

@@ -100,6 +100,11 @@ export function decide(states: readonly StoredKey[], operation: LimitOperation, 
   }
 }
 
+/** Whether an operation was carried out before, so that it changes nothing now. */
+export function isDone([{ memories }]: readonly StoredKey[], operation: LimitOperation): boolean {
+  return "asker" in operation && (memories.get(operation.asker)?.number ?? 0) >= operation.number;
+}
+
 /** Gives the reply of before to an operation that comes again. */
 function once<Reply extends object>(
   [first]: readonly StoredKey[],
@@ -151,6 +156,8 @@ function takeStarts(states: readonly StoredKey[], operation: TakeOperation, nowU
     const readyUs = Math.max(...states.map((state, index) => readyOf(state, keys[index], 1, nowUs, aheads[index])));
     const atUs = Math.ceil(Math.max(readyUs, nowUs) / operation.grainUs) * operation.grainUs;
     if (!(atUs <= nowUs + horizonUs)) break;
+    // Over a slow way, what is before a start that is granted ahead would be lost to those who stand there.
+    if (operation.inTurn !== undefined && atUs > nowUs && aheads.some(({ requests }) => requests > 0)) break;
     const together = togetherAt(states, operation, count - granted, nowUs, atUs, aheads);
     grants.push(grant(states, operation, granted, together, atUs, nowUs));
     granted += together;
@@ -384,19 +391,21 @@ function standInLine(
     lastUs = Math.max(lastUs, turn.sinceUs);
     rank += turn.sinceUs < sinceUs ? 1 : 0;
   }
+  // Over a slow way it is enough to come when called, and to look later whether the call was lost.
+  const isCalled = operation.isTold && operation.inTurn !== undefined;
   // To look for an answer is of no use before all that is known of is over.
   const knownUs = Math.max(nowUs, ...told.filter(isKnown).map(({ atUs }) => atUs));
   // Behind somebody whose turn has come and who does not come it is enough to look now and then.
   const leastUs = nowUs + (told.length === 0 ? LOOK_LEAST_US : 1);
   const readyUs = isAwaited
-    ? Math.max(knownUs, lookAgainAt(states[at], rule, rank, operation.isTold, nowUs))
+    ? Math.max(knownUs, lookAgainAt(states[at], rule, rank, operation.isTold, nowUs) + (isCalled ? LOOK_MOST_US : 0))
     : latestUs;
   const turnUs = Math.min(Math.max(readyUs, leastUs), nowUs + ASK_AGAIN_US);
   // No two have come at the same instant.
   const standsUs = sinceUs === Number.POSITIVE_INFINITY ? lastUs + 1 : sinceUs;
   const inTurn = Math.min(wanted, operation.inTurn ?? 1);
   if (operation.doesWait && line.size < LINE_MOST)
-    line.set(operation.asker, { sinceUs: standsUs, turnUs, count: inTurn, cost: times(cost, inTurn) });
+    line.set(operation.asker, { sinceUs: standsUs, turnUs, count: inTurn, cost: times(cost, inTurn), isCalled });
   return { ...stop, turnUs };
 }
 
@@ -498,6 +507,7 @@ function firstInLine(state: StoredKey, nowUs: number): string[] {
   dropLate(state, nowUs);
   let first: [string, Turn] | undefined;
   for (const one of state.line) if (first === undefined || isBefore(one, first)) first = one;
+  if (first?.[1].isCalled === true) first[1].turnUs = nowUs;
   return first === undefined ? [] : [first[0]];
 }
 

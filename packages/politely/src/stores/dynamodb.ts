@@ -1,9 +1,8 @@
+import { checkNames } from "../core/checkNames.js";
 import { cellStore } from "./cellStore.js";
 import type { Cells, ChangeCells } from "./cells.js";
-import { checkOptionNames } from "./checkOptionNames.js";
 import { AnswerClock } from "./dynamodb/answerClock.js";
-import { createTable } from "./dynamodb/createTable.js";
-import { TablePlace } from "./dynamodb/tablePlace.js";
+import { createTable, TablePlace } from "./dynamodb/table.js";
 import type { Store } from "./store.js";
 import { SwapCells } from "./swapCells.js";
 
@@ -145,7 +144,7 @@ export function dynamodbStore(client: DynamodbClient, options: DynamodbOptions):
 /** Keeps strings in a DynamoDB table, and changes several in one step by compare and swap. What `dynamodbStore` is made of. */
 export function dynamodbCells(client: DynamodbClient, options: DynamodbOptions): DynamodbCells {
   checkClient(client);
-  checkOptionNames(options, ["table", "timeoutMs", "clockErrorMs", "remember"], "dynamodbStore");
+  checkNames(options, ["table", "timeoutMs", "clockErrorMs", "remember"], "options of dynamodbStore");
   const { table, timeoutMs = 10_000, clockErrorMs = DEFAULT_CLOCK_ERROR_MS, remember = 10_000 } = options;
   if (typeof table !== "string" || table === "") {
     throw new TypeError(`table must be the name of a DynamoDB table; got ${JSON.stringify(table)}`);

@@ -50,16 +50,10 @@ export function memoryCells(nowUs: () => number, wallMs: () => number = Date.now
 
 /** Looks at a few cells from the front and removes those that have expired; the others go to the back. */
 function sweep<Cell extends { readonly untilUs: number }>(cells: Map<string, Cell>, atUs: number): void {
-  for (const [key, cell] of Array.from(firstOf(cells, SWEEP_COUNT))) {
+  let looked = 0;
+  for (const [key, cell] of cells) {
+    if (looked++ === SWEEP_COUNT) return;
     cells.delete(key);
     if (cell.untilUs > atUs) cells.set(key, cell);
-  }
-}
-
-function* firstOf<Entry>(entries: Iterable<Entry>, count: number): Iterable<Entry> {
-  let given = 0;
-  for (const entry of entries) {
-    if (given++ >= count) return;
-    yield entry;
   }
 }

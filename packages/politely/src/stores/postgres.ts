@@ -1,10 +1,9 @@
+import { checkNames } from "../core/checkNames.js";
 import { cellStore } from "./cellStore.js";
 import type { Cells, ChangeCells } from "./cells.js";
-import { checkOptionNames } from "./checkOptionNames.js";
-import { connectionOf, type PgClient, type PostgresJs } from "./postgres/client.js";
+import { type Connection, connectionOf, type PgClient, type PostgresJs } from "./postgres/client.js";
 import { postgresError } from "./postgres/errors.js";
-import { PostgresPlace } from "./postgres/postgresPlace.js";
-import { creatingText, statementsFor } from "./postgres/statements.js";
+import { CHANNEL, CHANNEL_MOST, creatingText, PostgresPlace, statementsFor } from "./postgres/rows.js";
 import type { Store } from "./store.js";
 import { SwapCells } from "./swapCells.js";
 
@@ -26,11 +25,15 @@ export interface PostgresStore extends Store {
 
 /** Cells in PostgreSQL. */
 export interface PostgresCells extends Cells {
+  /** What is sent to the processes that listen has arrived. */
+  isHearing(): boolean;
   /** As `createTable` of the store. */
   createTable(): Promise<void>;
 }
 
 const defaultTable = "politely";
+/** So long after it began to listen a process sends itself something, to see whether that arrives. */
+const TRIAL_MS = 250;
 /** Any number, so long as all versions of the library take the same. */
 const creatingLock = 7_654_853_389;
 
@@ -44,7 +47,17 @@ const creatingLock = 7_654_853_389;
  */
 export function postgresStore(client: PgClient | PostgresJs, options: PostgresOptions = {}): PostgresStore {
   const cells = postgresCells(client, options);
-  return Object.assign(cellStore(cells), { createTable: () => cells.createTable() });
+  const store = cellStore(cells);
+  return {
+    ...store,
+    createTable: () => cells.createTable(),
+    // Where nothing is heard, as through some poolers, who waits looks by itself.
+    transact: (keys, operation) =>
+      store.transact(
+        keys,
+        "isTold" in operation ? { ...operation, isTold: operation.isTold && cells.isHearing() } : operation,
+      ),
+  };
 }
 
 /** Gives the SQL that creates the table, for those who keep their schema in files. Throws `TypeError` for a wrong name. */
@@ -55,21 +68,23 @@ export function postgresTableSql(table: string = defaultTable): string {
 
 /** Keeps strings in a table of PostgreSQL, and changes several in one step. `postgresStore` is made of it. */
 export function postgresCells(client: PgClient | PostgresJs, options: PostgresOptions = {}): PostgresCells {
-  checkOptionNames(options, ["table", "timeoutMs", "prepare"], "postgresStore");
+  checkNames(options, ["table", "timeoutMs", "prepare"], "options of postgresStore");
   const { table = defaultTable, timeoutMs = 1_400, prepare = true } = options;
   if (!(Number.isInteger(timeoutMs) && timeoutMs >= 100 && timeoutMs <= 600_000)) {
     throw new RangeError(`timeoutMs must be a whole number from 100 to 600,000; got ${timeoutMs}`);
   }
   const creating = postgresTableSql(table);
-  const connection = connectionOf(client, { isPrepared: prepare, timeoutMs });
+  const connection = connectionOf(client, prepare, timeoutMs);
   const explain = (error: unknown) => postgresError(error, table, creating);
   const statements = statementsFor(quotedNames(table).quoted, Math.ceil(timeoutMs * 0.8));
   const rows = new SwapCells(new PostgresPlace(connection, statements, timeoutMs, explain));
+  const ear = earOf(connection);
 
   return {
     name: "PostgreSQL",
     timeline: "epoch",
     isContended: true,
+    ...ear,
     change: <Answer>(keys: readonly string[], change: ChangeCells<Answer>) =>
       rows.change(keys, change) as Promise<Answer>,
     async createTable() {
@@ -95,4 +110,25 @@ function quotedNames(table: string): { readonly quoted: string; readonly index: 
   }
   const [, schema, name] = parts;
   return { quoted: schema === undefined ? `"${name}"` : `"${schema}"."${name}"`, index: `"${name}_sweep"` };
+}
+
+/** How a process hears whose turn has come, and whether that arrives: not through some poolers. What it hears is sent along with each change. */
+function earOf(connection: Connection): Pick<PostgresCells, "bell" | "isHearing"> {
+  let isHearing = false;
+  if (connection.listen === undefined) return { isHearing: () => false };
+  const hear = (process: string, onWake: (asker: string) => void): (() => void) => {
+    const channel = (CHANNEL + process).slice(0, CHANNEL_MOST);
+    const end = connection.listen?.(channel, (asker) => {
+      isHearing = true;
+      if (asker !== "") onWake(asker);
+    });
+    const trial = setTimeout(() => void connection.script(`NOTIFY "${channel}"`).catch(() => undefined), TRIAL_MS);
+    (trial as { unref?(): void }).unref?.();
+    return () => {
+      clearTimeout(trial);
+      isHearing = false;
+      end?.();
+    };
+  };
+  return { isHearing: () => isHearing, bell: { ring: () => undefined, listen: hear } };
 }

@@ -1,13 +1,19 @@
-import { checkOptionNames } from "./checkOptionNames.js";
+import { checkNames } from "../core/checkNames.js";
 import type { Operation, ReplyTo } from "./operations.js";
-import { Calendars } from "./redis/calendars.js";
-import { type IoredisClient, type NodeRedisClient, runnerOf } from "./redis/client.js";
-import { clientErrors } from "./redis/clientErrors.js";
+import {
+  canListen,
+  checkClient,
+  clientErrors,
+  type IoredisClient,
+  isClosed,
+  listen,
+  type NodeRedisClient,
+  type RedisClient,
+  ScriptRunner,
+} from "./redis/client.js";
 import { missingPeriod, redisError } from "./redis/errors.js";
-import { RedisLink } from "./redis/link.js";
-import { type ScriptTexts, scriptTexts } from "./redis/scripts.js";
-import { canListen, listen } from "./redis/wakes.js";
-import { argumentOf, readReply, rulesOf } from "./redis/wire.js";
+import { scriptText } from "./redis/script.js";
+import { argumentOf, Calendars, readReply } from "./redis/wire.js";
 import type { Store } from "./store.js";
 
 /** How limits are kept in Redis. */
@@ -24,6 +30,16 @@ export interface RedisOptions {
 const defaultPrefix = "{politely}:";
 /** Calendars that an operation may turn out to need, one after the other. */
 const PERIODS_MOST = 8;
+/** So many operations at most are one call of the script. */
+const TOGETHER_MOST = 16;
+
+/** An operation that waits to be sent, and whoever waits for it. */
+interface Asked {
+  readonly names: readonly string[];
+  readonly operation: Operation;
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+}
 
 /**
  * Keeps limits in Redis, shared by all processes that connect to it. Redis 6 or later, or Valkey; single, Sentinel or Cluster.
@@ -34,30 +50,45 @@ const PERIODS_MOST = 8;
  * Throws `TypeError` or `RangeError` for a wrong argument.
  */
 export function redisStore(client: IoredisClient | NodeRedisClient, options: RedisOptions = {}): Store {
-  checkOptionNames(options, ["prefix", "timeoutMs"], "redisStore");
-  return scriptedStore(client, options, scriptTexts());
+  checkNames(options, ["prefix", "timeoutMs"], "options of redisStore");
+  return scriptedStore(client, options, scriptText());
 }
 
-/** A store that runs these scripts: those of `scriptTexts`, with another clock in tests. */
-export function scriptedStore(
-  client: IoredisClient | NodeRedisClient,
-  options: RedisOptions,
-  texts: ScriptTexts,
-): Store {
+/** A store that runs this script: that of `scriptText`, with another clock in tests. */
+export function scriptedStore(client: RedisClient, options: RedisOptions, text: string): Store {
   const { prefix = defaultPrefix, timeoutMs = 5_000 } = options;
   check(prefix, timeoutMs);
-  const link = new RedisLink(runnerOf(client), texts, timeoutMs);
+  checkClient(client);
+  const runner = new ScriptRunner(client, text, timeoutMs);
   const errors = clientErrors(client);
   const calendars = new Calendars();
   const channels = `${prefix}w:`;
+  let waiting: Asked[] = [];
 
-  function argumentsOf(operation: Operation): string[] {
-    if (operation.kind !== "lease") {
-      const periods = calendars.bounds(rulesOf(operation).map(({ quota }) => quota));
-      return [argumentOf(operation, periods, channels)];
+  /** Sends what has come in this turn: operations that are asked for together share a call. */
+  function send(): void {
+    const some = waiting;
+    waiting = [];
+    if (some.length === 0) return;
+    const replies = run(some);
+    for (const [index, { resolve, reject }] of some.entries()) {
+      replies.then((list) => resolve(Array.isArray(list) ? list[index] : list), reject);
     }
-    const { act, ttlUs, holder, label } = operation;
-    return [act, String(ttlUs), holder, label];
+  }
+
+  async function run(some: readonly Asked[]): Promise<unknown> {
+    const operations = some.map(({ operation }) => operation);
+    const names = some.flatMap((asked) => asked.names);
+    return runner.run(names, argumentOf(operations, calendars, channels));
+  }
+
+  function ask(names: readonly string[], operation: Operation): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const count = waiting.push({ names, operation, resolve, reject });
+      if (count === 1) queueMicrotask(() => queueMicrotask(send));
+      // Redis works on these while the rest is made ready.
+      if (count === TOGETHER_MOST) send();
+    });
   }
 
   async function transact(keys: readonly string[], operation: Operation): Promise<object> {
@@ -65,16 +96,11 @@ export function scriptedStore(
     const names = keys.map((key) => `${prefix}k:${key}`);
     for (let attempt = 1; ; attempt++) {
       try {
-        const reply = readReply(operation, await link.run(operation.kind, names, argumentsOf(operation)));
-        calendars.hear(reply.nowUs / 1000);
-        return reply;
+        return readReply(operation, await ask(names, operation));
       } catch (error) {
         const missing = missingPeriod(error);
-        if (missing === undefined || attempt > PERIODS_MOST) {
-          throw redisError(error, { keys, names, isClosed: link.runner.isClosed() });
-        }
-        calendars.hear(missing.wallMs);
-        calendars.add(missing.calendar);
+        if (missing === undefined || attempt > PERIODS_MOST) throw redisError(error, keys, isClosed(client));
+        calendars.add(missing.calendar, missing.wallMs);
       }
     }
   }

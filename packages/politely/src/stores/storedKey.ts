@@ -19,6 +19,8 @@ export interface Turn {
   /** How many starts it takes then, and what they cost together. */
   readonly count: number;
   readonly cost: Cost;
+  /** It comes when it is called, and its turn is then. */
+  readonly isCalled?: boolean;
 }
 
 /** The last reply to an asker, in case it did not arrive. */
@@ -110,50 +112,36 @@ export function processOf(name: string): string {
   return name.slice(0, name.indexOf("."));
 }
 
-/** A key as it is written. */
-interface Stored {
-  readonly block: readonly [last: number, owed: number, seen: number, units: number];
-  readonly counts: readonly [
-    changed: number,
-    starts: number,
-    throttled: number,
-    token: number,
-    held: number,
-    keep: number,
-  ];
-  readonly rest: Omit<Rest, "logs" | "places" | "kept">;
-  readonly logs: readonly (readonly number[])[];
-  readonly places: readonly (readonly [HeldPlace, number, number, number])[] | undefined;
-  readonly line: readonly (readonly [string, Turn])[];
-  readonly members: readonly (readonly [string, number])[];
-  readonly memories: readonly (readonly [string, Memory])[];
-}
-
 /** Writes a key as text. */
 export function storedText(key: StoredKey): string {
+  return textOf([MARK, VERSION, storedOf(key)]);
+}
+
+/** A key as it is written. */
+function storedOf(key: StoredKey) {
   const { words, halves, line, members, memories } = key;
   const { logs = [], places, kept: _, holds, ...rest } = key.rest ?? new Rest();
   // What one process asks for beyond its rule it says each time.
   const { incident, probe, pausedUntilUs, headers } = holds ?? {};
   const isHeld = incident !== undefined || pausedUntilUs !== undefined || headers !== undefined;
-  const stored: Stored = {
+  return {
     block: [words[LAST_US], words[OWED], words[SEEN_US], halves[UNITS]],
     counts: [key.changedUs, key.starts, key.throttled, key.token, key.heldUs, key.keepUntilUs],
     rest: { ...rest, holds: isHeld ? { incident, probe, pausedUntilUs, headers } : undefined },
     logs: logs.map(logText),
     places:
-      places && placesOf(key).map((place) => [heldPlaceOf(place), place.startedUs, place.units, place.pendingUnits]),
+      places &&
+      placesOf(key).map((place) => [heldPlaceOf(place), place.startedUs, place.units, place.pendingUnits] as const),
     line: [...line],
     members: [...members],
     memories: [...memories],
   };
-  return textOf([MARK, VERSION, stored]);
 }
 
 /** Reads a key. Throws `StoreError` for a value that is none, or of another version. */
 export function readStored(text: string, name: string, calendar: WallCalendar): StoredKey {
   try {
-    const [mark, version, stored] = readText<readonly [string, number, Stored]>(text);
+    const [mark, version, stored] = readText<readonly [string, number, ReturnType<typeof storedOf>]>(text);
     if (mark !== MARK || version !== VERSION) throw new TypeError(`version ${String(version)}`);
     const { block, counts, rest, logs, places, line, members, memories } = stored;
     if (![...block, ...counts].every((number) => typeof number === "number")) throw new TypeError("not numbers");

@@ -1,7 +1,5 @@
 import type { StoreError } from "../errors.js";
-import { cellName } from "./cellName.js";
-import type { ChangeCells } from "./cells.js";
-import { RememberedCells } from "./rememberedCells.js";
+import type { CellChange } from "./cells.js";
 
 // For places that can write cells on the condition that they are still as they were seen. What is to be written is worked out on the cells as this process last saw
 // them; where others were faster, the answer says what is there, and it is worked out again. So a change that nobody disturbs is one round trip.
@@ -16,6 +14,25 @@ export interface NewCell {
 export interface SeenCell extends NewCell {
   /** Another one with each write, and never the same again. */
   readonly version: string;
+  /** What others left there to be carried out, since they came too late. */
+  readonly notes?: readonly string[];
+}
+
+/** What comes out of a change, and which askers it wakes. */
+export interface NotedOutcome<Answer> extends CellChange<Answer> {
+  readonly wake?: readonly string[];
+}
+
+/** A change that takes along what others left to be carried out. */
+export interface NotedChange<Answer> {
+  (
+    values: readonly (string | undefined)[],
+    nowUs: number,
+    errorUs?: number,
+    notes?: readonly string[],
+  ): NotedOutcome<Answer>;
+  /** The change as data, for others; undefined: only we can carry it out. */
+  note?: () => string | undefined;
 }
 
 /** Cells as they were last seen; those that are not there are missing. */
@@ -26,12 +43,18 @@ export interface Part {
   /** All that the writes depend on. */
   readonly names: ReadonlySet<string>;
   readonly writes: ReadonlyMap<string, NewCell>;
+  /** To be left at the first cell where others were faster. */
+  readonly note: string | undefined;
+  /** Askers to be told that their turn has come. */
+  readonly wake: readonly string[];
 }
 
 /** What came of a write. */
 export interface Swapped {
   /** The version that the cells of each part have now; undefined for a part that was not written. */
   readonly versions: readonly (string | undefined)[];
+  /** What others have left at the cells that were written since they were seen. */
+  readonly left?: ReadonlyMap<string, readonly string[]>;
   /** The cells of the other parts as far as they are known now; undefined where they have to be read. */
   readonly seen: Seen | undefined;
   /** They were all seen just now, in one step. */
@@ -84,13 +107,20 @@ const TURN_MOST_MS = 1_400;
  */
 const COMPANY_MS = 10_000;
 const ALONE_SHARE = 1 / 16;
+/** All remembered values together have at most this many characters. */
+const CHARACTERS_MOST = 16_000_000;
+const HASHED = "sha256:";
+/** What every database keeps as it is, as part of an index. */
+const BYTES_MOST = 2_000;
+// Control characters, and halves of characters, which would come back as others.
+const ODD = /[\p{Cc}\p{Surrogate}]/u;
 /** Expiries beyond a hundred years are cut, so that the sum with the time stays a safe integer. */
 const TTL_MOST_US = 100 * 366 * 86_400_000_000;
 
 /** One change that waits for its answer. */
 interface Job {
   readonly names: readonly string[];
-  readonly change: ChangeCells<unknown>;
+  readonly change: NotedChange<unknown>;
   readonly resolve: (answer: unknown) => void;
   readonly reject: (error: unknown) => void;
   turn: (Turn & { readonly jobs: readonly Job[]; readonly control: AbortController }) | undefined;
@@ -105,7 +135,7 @@ interface Played extends Part {
 
 /** The changes of the cells of one place. Those that share a cell follow one another, in the order in which they came; all others go at the same time. */
 export class SwapCells {
-  readonly #remembered: RememberedCells<SeenCell>;
+  readonly #remembered: RememberedCells;
   #waiting: Job[] = [];
   readonly #busy = new Set<string>();
   #running = 0;
@@ -118,7 +148,7 @@ export class SwapCells {
   }
 
   /** As `change` of `Cells`. */
-  async change(keys: readonly string[], change: ChangeCells<unknown>): Promise<unknown> {
+  async change(keys: readonly string[], change: NotedChange<unknown>): Promise<unknown> {
     const names = await Promise.all(keys.map(cellName));
     const { place } = this;
     return new Promise((resolve, reject) => {
@@ -193,8 +223,7 @@ export class SwapCells {
       for (const name of names) this.#busy.delete(name);
       this.#pump();
     };
-    const isAlone = performance.now() - this.#companyMs > COMPANY_MS;
-    if (isAlone && !(this.place.isGuessing && Math.random() < ALONE_SHARE)) free();
+    if (!this.place.isGuessing || (!this.#hasCompany && Math.random() >= ALONE_SHARE)) free();
     else setTimeout(free, Math.random() * this.#tripMs);
   }
 
@@ -211,7 +240,7 @@ export class SwapCells {
           continue;
         }
         const known = seen;
-        const parts = groupsOf(live).map((some) => play(some, known, time));
+        const parts = groupsOf(live).map((some) => play(some, known, time, this.#hasCompany));
         const idle = parts.filter(({ writes }) => writes.size === 0);
         // What changes nothing says something of cells that may have changed.
         if (idle.length > 0 && !isFresh) seen = undefined;
@@ -225,6 +254,10 @@ export class SwapCells {
       for (const name of names) this.#remembered.set(name, undefined);
       for (const { isOver, reject } of jobs) if (!isOver) reject(place.failureOf(error));
     }
+  }
+
+  get #hasCompany(): boolean {
+    return performance.now() - this.#companyMs <= COMPANY_MS;
   }
 
   /** Cells as they were last seen; undefined where one is not known and has to be read. */
@@ -244,7 +277,7 @@ export class SwapCells {
   /** Writes what can be written and answers it. Says what is there of the rest, and whether that is so since just now. */
   async #swap(parts: readonly Played[], before: Seen, nowUs: number, turn: Turn): Promise<[Seen | undefined, boolean]> {
     const sentMs = performance.now();
-    const { versions, seen, isFresh, hasCompany } = await this.place.swap(parts, before, nowUs, turn);
+    const { versions, left, seen, isFresh, hasCompany } = await this.place.swap(parts, before, nowUs, turn);
     if (hasCompany) this.#companyMs = performance.now();
     for (const [index, { names, writes, settle }] of parts.entries()) {
       const version = versions[index];
@@ -253,7 +286,7 @@ export class SwapCells {
         continue;
       }
       this.#tripMs += (performance.now() - sentMs - this.#tripMs) / 8;
-      for (const [name, cell] of writes) this.#remembered.set(name, { ...cell, version });
+      for (const [name, cell] of writes) this.#remembered.set(name, { ...cell, version, notes: left?.get(name) ?? [] });
       settle();
     }
     return [seen, isFresh];
@@ -273,15 +306,18 @@ function groupsOf(jobs: readonly Job[]): Job[][] {
 }
 
 /** Works out changes one after the other: each sees what those before it wrote. One that throws changes nothing. */
-function play(jobs: readonly Job[], seen: Seen, { nowUs, errorUs }: PlaceTime): Played {
+function play(jobs: readonly Job[], seen: Seen, { nowUs, errorUs }: PlaceTime, hasCompany: boolean): Played {
   const writes = new Map<string, NewCell>();
+  const wake: string[] = [];
+  const notes = [...new Set(jobs.flatMap(({ names }) => names.flatMap((name) => seen.get(name)?.notes ?? [])))];
   const answers = jobs.map(({ names, change, resolve, reject }) => {
     try {
       const values = names.map((name) => {
         const cell = writes.get(name) ?? seen.get(name);
         return cell !== undefined && cell.expiresUs > nowUs ? cell.value : undefined;
       });
-      const { writes: changed, answer } = change(values, nowUs, errorUs);
+      const { writes: changed, answer, wake: woken = [] } = change(values, nowUs, errorUs, notes);
+      wake.push(...woken);
       for (const { index, value, ttlUs } of changed)
         writes.set(names[index], { value, expiresUs: nowUs + Math.ceil(Math.min(ttlUs, TTL_MOST_US)) });
       return () => resolve(answer);
@@ -292,5 +328,42 @@ function play(jobs: readonly Job[], seen: Seen, { nowUs, errorUs }: PlaceTime): 
   const settle = (): void => {
     for (const answer of answers) answer();
   };
-  return { names: new Set(jobs.flatMap(({ names }) => names)), writes, settle };
+  const note = hasCompany && jobs.length === 1 ? jobs[0].change.note?.() : undefined;
+  return { names: new Set(jobs.flatMap(({ names }) => names)), writes, note, wake, settle };
+}
+
+/** Cells as this process last saw them, by name. Beyond `countMost`, or 16 million characters, those that were set the longest time ago are forgotten. */
+class RememberedCells {
+  readonly #cells = new Map<string, SeenCell>();
+  #characters = 0;
+
+  constructor(private readonly countMost: number) {}
+
+  /** Undefined: not seen lately, or there was none. */
+  get(name: string): SeenCell | undefined {
+    return this.#cells.get(name);
+  }
+
+  /** Remembers a cell, or with undefined forgets it. */
+  set(name: string, cell: SeenCell | undefined): void {
+    this.#characters -= this.#cells.get(name)?.value.length ?? 0;
+    this.#cells.delete(name);
+    if (cell === undefined) return;
+    this.#cells.set(name, cell);
+    this.#characters += cell.value.length;
+    while (this.#cells.size > this.countMost || this.#characters > CHARACTERS_MOST) {
+      const [oldest] = this.#cells.keys();
+      this.set(oldest, undefined);
+    }
+  }
+}
+
+/** The name of a cell in a database: the key itself, or a hash of one that is empty, longer than 2,000 bytes, or has characters that a database may not keep. */
+async function cellName(key: string): Promise<string> {
+  // No character of UTF-16 takes more than three bytes.
+  const fits = key.length * 3 <= BYTES_MOST || new TextEncoder().encode(key).length <= BYTES_MOST;
+  if (fits && key !== "" && !key.startsWith(HASHED) && !ODD.test(key)) return key;
+  const units = Uint16Array.from({ length: key.length }, (_, index) => key.charCodeAt(index));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", units));
+  return HASHED + Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,7 +1,7 @@
+import { checkNames } from "../core/checkNames.js";
 import { StoreError } from "../errors.js";
 import { cellStore } from "./cellStore.js";
 import type { Cells } from "./cells.js";
-import { checkOptionNames } from "./checkOptionNames.js";
 import { machineTime } from "./machineTime.js";
 import { COPYING, MOST_BYTES, SharedLog, TURN_MASK } from "./sharedLog.js";
 import type { Store } from "./store.js";
@@ -54,7 +54,7 @@ export function threadMemory(bytes: number = USUAL_BYTES): SharedArrayBuffer {
  * Throws `TypeError` and `RangeError` for wrong arguments, and `StoreError` when the memory holds something else.
  */
 export function threadStore(memory: SharedArrayBuffer, options: ThreadOptions = {}): Store {
-  checkOptionNames(options, ["busyMs"], "threadStore");
+  checkNames(options, ["busyMs"], "options of threadStore");
   return cellStore(threadCells(memory, options));
 }
 

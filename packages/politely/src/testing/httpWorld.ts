@@ -1,31 +1,16 @@
 import type { LimiterEvent } from "../observe/types.js";
 import type { PolicyInput } from "../policy/types.js";
 import type { Limiter } from "../types.js";
-
-/** A request as a site sees it. */
-export interface SeenRequest {
-  readonly method?: string;
-  readonly url?: string;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly socket: { resetAndDestroy(): unknown; destroy(): unknown };
-  resume(): unknown;
-}
-
-/** What a site answers with. */
-export interface SiteAnswer {
-  writeHead(status: number, headers?: Readonly<Record<string, string>>): { flushHeaders(): void };
-  write(text: string): unknown;
-  end(text?: string): unknown;
-}
+import { type ServedAnswer, type ServedRequest, serveHttp } from "./nodeServer.js";
 
 /** A site on this machine, with everything it was asked. */
 export interface Site {
   readonly origin: string;
   /** How the policy names it. */
   readonly key: string;
-  readonly requests: SeenRequest[];
+  readonly requests: ServedRequest[];
   /** Answers every request. At first with 200 and the path. */
-  answer: (request: SeenRequest, answer: SiteAnswer) => void;
+  answer: (request: ServedRequest, answer: ServedAnswer) => void;
   /** Stops at once; whoever asks afterwards is refused. */
   close(): Promise<void>;
 }
@@ -47,20 +32,6 @@ export interface HttpWorldParts<Client> {
   readonly policy: (a: string, b: string) => PolicyInput;
 }
 
-interface Server {
-  address(): { readonly address: string; readonly port: number };
-  listen(port: number, host: string, listening: () => void): unknown;
-  once(event: "error", listener: (error: unknown) => void): unknown;
-  close(done: () => void): unknown;
-  closeAllConnections(): void;
-}
-
-interface HttpModule {
-  createServer(answer: (request: SeenRequest, answer: SiteAnswer) => void): Server;
-}
-
-/** Loaded when it is needed only, so that the rest of this entry runs where there is no Node. */
-const NODE_HTTP: string = "node:http";
 /** How long a condition may take to come true. */
 const PATIENCE_MS = 2_000;
 
@@ -121,8 +92,8 @@ export async function failureOf(promise: Promise<unknown>, what: string): Promis
 }
 
 /** Lets a site answer with headers and keep the body open; without a status, with nothing at all. Gives the answer last begun. */
-export function openBody(site: Site, status: number | undefined, headers = {}): () => SiteAnswer {
-  let begun: SiteAnswer | undefined;
+export function openBody(site: Site, status: number | undefined, headers = {}): () => ServedAnswer {
+  let begun: ServedAnswer | undefined;
   site.answer = (_request, answer) => {
     begun = answer;
     if (status !== undefined) answer.writeHead(status, headers).flushHeaders();
@@ -134,42 +105,28 @@ export function openBody(site: Site, status: number | undefined, headers = {}): 
 }
 
 /** Answers at once. */
-export function reply(answer: SiteAnswer, status: number, headers = {}, text = ""): void {
+export function reply(answer: ServedAnswer, status: number, headers = {}, text = ""): void {
   answer.writeHead(status, headers);
   answer.end(text);
 }
 
 /** Starts a site at an address of this machine. Where there is no such address, a port of 127.0.0.1 stands for it. */
 async function startSite(address: string): Promise<Site> {
-  const http = (await import(NODE_HTTP)) as HttpModule;
-  const requests: SeenRequest[] = [];
-  const server = http.createServer((request, answer) => {
+  const requests: ServedRequest[] = [];
+  const serve = (request: ServedRequest, answer: ServedAnswer): void => {
     requests.push(request);
-    request.resume();
     site.answer(request, answer);
-  });
-  await listen(server, address).catch(() => listen(server, "127.0.0.1"));
-  const { address: host, port } = server.address();
+  };
+  const server = await serveHttp({ host: address, port: 0 }, serve).catch(() =>
+    serveHttp({ host: "127.0.0.1", port: 0 }, serve),
+  );
+  const host = `${server.address}:${server.port}`;
   const site: Site = {
-    origin: `http://${host}:${port}`,
-    key: host === address ? host : `${host}:${port}`,
+    origin: `http://${host}`,
+    key: server.address === address ? address : host,
     requests,
-    answer({ url }, answer) {
-      answer.writeHead(200);
-      answer.end(url);
-    },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      }),
+    answer: ({ url = "" }, answer) => reply(answer, 200, {}, url),
+    close: server.close,
   };
   return site;
-}
-
-function listen(server: Server, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, host, resolve);
-  });
 }

@@ -22,6 +22,7 @@ export type {
   HttpSuiteOptions,
 } from "./httpSuite.js";
 export { httpSuite } from "./httpSuite.js";
+export type { OriginCounts } from "./origin/counts.js";
 export type {
   ListeningOrigin,
   ListenOptions,
@@ -29,20 +30,18 @@ export type {
   OriginAnswerDetails,
   OriginAnswerer,
   OriginBehaviour,
-  OriginBounds,
   OriginCall,
-  OriginCounts,
   OriginDelay,
   OriginFault,
   OriginLatency,
   OriginLimit,
-  OriginLimitBase,
   OriginQuotaHeaders,
   OriginRefusal,
   OriginRequest,
   OriginRetryAfter,
+  VirtualOriginOptions,
 } from "./origin/types.js";
 export type { OpenStore } from "./store/world.js";
 export { type StoreCase, storeSuite } from "./storeSuite.js";
 export { VirtualClock, type VirtualClockOptions } from "./virtualClock.js";
-export { VirtualOrigin, type VirtualOriginOptions } from "./virtualOrigin.js";
+export { VirtualOrigin } from "./virtualOrigin.js";

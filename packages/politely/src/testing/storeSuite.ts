@@ -1,5 +1,4 @@
-import { FLEET_CASES } from "./store/fleetCases.js";
-import { LEASE_CASES } from "./store/leaseCases.js";
+import { FLEET_CASES, LEASE_CASES } from "./store/fleetCases.js";
 import { LIMIT_CASES } from "./store/limitCases.js";
 import { inStoreWorld, type OpenStore } from "./store/world.js";
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { maxDurationUs } from "../../src/core/rule.js";
 import type { HeaderReader } from "../../src/http/headers/answerHeaders.js";
 import { NEUTRAL, readOutcome } from "../../src/http/outcome.js";
+import { type Limiter, type PolicyInput, politely } from "../../src/index.js";
 import type { Outcome } from "../../src/types.js";
 
 /** Reads an outcome where headers say what `said` does. */
@@ -103,5 +104,76 @@ describe("an outcome", () => {
   ])("that is none is a TypeError that says so: %s", (_, value, message) => {
     expect(() => read(untyped(value))).toThrow(TypeError);
     expect(() => read(untyped(value))).toThrow(message);
+  });
+});
+
+describe("what a task of run returns or throws", () => {
+  const late = { "retry-after": "30" };
+  const headers = new Headers(late);
+  it.each<[string, object]>([
+    ["a Response", new Response("", { status: 429, headers })],
+    ["an error of axios", { response: { status: 429, headers: late } }],
+    ["an error of got", { response: { statusCode: 429, headers: late } }],
+    ["an APICallError of the AI SDK", { statusCode: 429, responseHeaders: late }],
+    ["a RetryError of the AI SDK", { lastError: { statusCode: 429, responseHeaders: late } }],
+    ["an error of AWS", { $metadata: { httpStatusCode: 429 }, $response: { statusCode: 429, headers: late } }],
+    ["an error of Slack", { code: "slack_webapi_rate_limited_error", retryAfter: 30 }],
+    ["a response of Playwright", { status: () => 429, statusText: () => "", headers: () => late }],
+  ])("is read: %s", async (_name, value) => {
+    const thrown = Object.assign(new Error("no"), value instanceof Response ? { response: value } : value);
+    for (const task of [async () => value, () => Promise.reject(thrown)]) {
+      const polite = politely({ default: { concurrency: 1 } });
+      await polite.run("a.example", task).catch(() => undefined);
+      expect(polite.stats("a.example")).toMatchObject({ throttledRequests: 1 });
+      expect(polite.check("a.example").waitMs).toBeGreaterThan(29_000);
+    }
+  });
+
+  it.each<[string, object]>([
+    ["an answer that is not to be read", { status: 3 }],
+    ["a server's response that sets a status", { status: () => ({}), headers: {} }],
+    [
+      "a status that throws",
+      {
+        get status(): number {
+          throw new Error("odd");
+        },
+      },
+    ],
+  ])("is a success where it says nothing of a request: %s", async (_name, value) => {
+    const polite = politely({ default: { concurrency: 1 } });
+    await polite.run("a.example", () => value);
+    expect(polite.stats("a.example")).toMatchObject({ throttledRequests: 0, inFlight: 0 });
+  });
+});
+
+describe("an answer that speaks of a scope", () => {
+  const POLICY: PolicyInput = {
+    default: { concurrency: 9, rate: "9/s", burst: 9 },
+    scopes: { "key:*": { concurrency: 9 } },
+  };
+  const target = { host: "a.example", scopes: ["key:A"] };
+  const status = { status: 429, headers: { "retry-after": "30" } };
+
+  /** Whether the host and another key may go on, and this key may not. */
+  function expectHeld(polite: Limiter): void {
+    expect(polite.check("a.example").proceed).toBe(true);
+    expect(polite.check({ host: "a.example", scopes: ["key:B"] }).proceed).toBe(true);
+    expect(polite.check(target).waitMs).toBeGreaterThan(29_000);
+  }
+
+  it("holds that alone: release with a status", async () => {
+    const polite = politely(POLICY);
+    (await polite.acquire(target)).release({ ...status, scope: "key:A" });
+    expectHeld(polite);
+  });
+
+  it.each(["Retry-After 30 s", undefined])("holds that alone: run whose task reports it, %s", async (wait) => {
+    const polite = politely(POLICY);
+    await polite.run(target, (permit) => {
+      permit.report({ kind: "rate_limited", scope: "key:A", ...(wait && { retryAfterMs: 30_000 }) });
+      return status;
+    });
+    expectHeld(polite);
   });
 });

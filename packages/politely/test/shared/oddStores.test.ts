@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { StoreError } from "../../src/errors.js";
 import type { SharedLimiter } from "../../src/sharedTypes.js";
 import { memoryStore } from "../../src/stores/memory.js";
-import { clientErrors } from "../../src/stores/redis/clientErrors.js";
+import { clientErrors } from "../../src/stores/redis/client.js";
 import { redisStore } from "../../src/stores/redis.js";
 import { sqliteStore } from "../../src/stores/sqlite.js";
 import type { Store } from "../../src/stores/store.js";

@@ -44,7 +44,7 @@ export class SimulatedStore {
         this.#memory.change(keys, (values, nowUs) => {
           const made = this.#note(keys, nowUs);
           const outcome = change(values, nowUs);
-          for (const { reply } of outcome.answer as readonly { readonly reply: object }[]) this.made.set(reply, made);
+          for (const reply of outcome.answer as readonly object[]) this.made.set(reply, made);
           return outcome;
         }),
     };

@@ -21,7 +21,7 @@ describe("latency", () => {
 
   it("may be fixed", async () => {
     expect(await answersAt({ latency: 40 }, 2)).toEqual([40, 40]);
-    expect(await answersAt({ latency: { kind: "fixed", ms: 40.5 } }, 1)).toEqual([40.5]);
+    expect(await answersAt({ latency: 40.5 }, 1)).toEqual([40.5]);
   });
 
   it("may be uniform between two bounds", async () => {

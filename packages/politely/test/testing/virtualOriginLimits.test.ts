@@ -69,19 +69,6 @@ describe("a leaky bucket", () => {
     );
   });
 
-  it("with delay 1 holds back only what comes after the first that is too early", async () => {
-    await play(
-      [{ kind: "leaky-bucket", rate: "10/s", burst: 3, delay: 1 }],
-      [
-        [0, "in"],
-        [0, "in"],
-        [0, { heldBackMs: 100 }],
-        [0, { heldBackMs: 200 }],
-        [0, 100],
-      ],
-    );
-  });
-
   it("rounds as nginx does: 20 a minute is 333 thousandths a second, and 1 ms at that rate leaks nothing", async () => {
     await play(
       [{ kind: "leaky-bucket", rate: "20/min" }],
@@ -119,23 +106,6 @@ describe("a fixed window", () => {
         [1_001, "in"],
         [1_002, 998],
         [2_000, "in"],
-      ],
-    );
-  });
-
-  it("can start with its first request", async () => {
-    await play(
-      [{ kind: "fixed-window", rate: "2/s", align: "first" }],
-      [
-        [900, "in"],
-        [1_000, "in"],
-        [1_899, 1],
-        [1_900, "in"],
-        [2_800, "in"],
-        [2_899, 1],
-        [5_000, "in"],
-        [5_999, "in"],
-        [5_999, 1],
       ],
     );
   });
@@ -219,45 +189,18 @@ describe("a penalty box", () => {
     expect(origin.arrivalsDuringBan).toBe(2);
   });
 
-  it("never makes a ban longer than its bound from the call on, nor shorter", async () => {
+  it("never makes a ban longer than a day from the call on", async () => {
     await play(
-      [{ kind: "penalty-box", rate: "1/s", banMs: 10_000, lengthenMs: 8_000, maxBanMs: 12_000 }],
-      [
-        [0, "in"],
-        [0, 10_000],
-        [1_000, 12_000],
-        [1_000, 12_000],
-        [2_000, 12_000],
-        [14_000, "in"],
-      ],
-    );
-  });
-
-  it("can count what the other limits refuse", async () => {
-    const origin = await play(
-      [
-        { kind: "sliding-window", rate: "1/s" },
-        { kind: "penalty-box", rate: "2/min", banMs: 30_000, counts: "refusals" },
-      ],
+      [{ kind: "penalty-box", rate: "1/s", banMs: 1_000, lengthenMs: 80_000_000 }],
       [
         [0, "in"],
         [0, 1_000],
-        [0, 1_000],
-        [1_000, "in"],
-        [1_000, 30_000],
-        [2_000, 59_000],
-        [61_000, "in"],
+        [0, 80_001_000],
+        [0, 86_400_000],
+        [1, 86_400_000],
+        [86_400_001, "in"],
       ],
     );
-    expect(origin.requests.map(({ refusedBy }) => refusedBy)).toEqual([
-      undefined,
-      "sliding-window",
-      "sliding-window",
-      undefined,
-      "sliding-window",
-      "penalty-box",
-      undefined,
-    ]);
   });
 });
 
@@ -367,17 +310,5 @@ describe("what is counted together", () => {
     expect(await call({ "x-api-key": "two" })).toBe(200);
     expect(await call({})).toBe(200);
     expect(await call({})).toBe(429);
-  });
-
-  it("begins after the first few requests when asked", async () => {
-    await play(
-      [{ kind: "sliding-window", rate: "1/s", afterCount: 2 }],
-      [
-        [0, "in"],
-        [0, "in"],
-        [0, "in"],
-        [0, 1_000],
-      ],
-    );
   });
 });

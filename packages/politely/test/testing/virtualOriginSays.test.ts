@@ -28,10 +28,8 @@ describe("Retry-After", () => {
     ["nothing", "absent", null],
     ["too little", { plusMs: -2_500 }, "1"],
     ["much too little", { plusMs: -9_000 }, "0"],
-    ["too much", { times: 10 }, "35"],
+    ["too much", { plusMs: 31_500 }, "35"],
     ["zero", { text: "0" }, "0"],
-    ["a date that is too early", { as: "date", times: 0.5 }, "Thu, 01 Jan 2026 00:00:04 GMT"],
-    ["a date that is too late", { as: "date", plusMs: 3_600_000 }, "Thu, 01 Jan 2026 01:00:05 GMT"],
     ["nonsense", { text: "soon" }, "soon"],
   ])("can say %s", async (_title, retryAfter, text) => {
     expect((await refusal({ refusal: { retryAfter } })).headers.get("retry-after")).toBe(text);
@@ -153,11 +151,6 @@ describe("the wall clock of an origin", () => {
     await clock.advance(2_000);
     expect((await origin.fetch("https://a.test/")).headers.get("date")).toBe("Thu, 01 Jan 2026 00:00:02 GMT");
   });
-
-  it("can be kept to itself", async () => {
-    const origin = new VirtualOrigin({ clock: new VirtualClock(), dateHeader: false });
-    expect((await origin.fetch("https://a.test/")).headers.get("date")).toBeNull();
-  });
 });
 
 describe("the status of a refusal", () => {
@@ -176,11 +169,6 @@ describe("the status of a refusal", () => {
   it("may change after some refusals", async () => {
     const refusal = { status: [429, 429, 403] };
     expect(await statuses({ limits: [oncePerFiveSeconds], refusal })).toEqual([200, 429, 429, 403, 403]);
-  });
-
-  it("may be a limit's own", async () => {
-    const box: OriginLimit = { kind: "penalty-box", rate: "2/min", banMs: 60_000, status: 403 };
-    expect(await statuses({ limits: [box, oncePerFiveSeconds] })).toEqual([200, 429, 403, 403, 403]);
   });
 });
 
@@ -227,12 +215,11 @@ describe("the fields about quotas", () => {
     expect(milliseconds).toEqual({ ...x, "x-ratelimit-reset": at(13_800) });
   });
 
-  it("may be of several families at once, and kept for refusals", async () => {
+  it("may be of several families at once, and say the same of refusals", async () => {
     const both = await fields({ quotaHeaders: { families: ["list", "triple", "x"] } });
     expect(Object.keys(both)).toHaveLength(8);
     expect(both["ratelimit-policy"]).toContain('"minute"');
-    expect(await fields({ quotaHeaders: { families: ["x"], onlyRefusals: true } })).toEqual({});
-    const { headers } = await refusal({ quotaHeaders: { families: ["x"], onlyRefusals: true } });
+    const { headers } = await refusal({ quotaHeaders: { families: ["x"] } });
     expect([headers.get("x-ratelimit-remaining"), headers.get("x-ratelimit-reset")]).toEqual(["0", "4"]);
   });
 

@@ -1,8 +1,9 @@
 import { PolitelyError } from "../../errors.js";
 import type { AnyLimiter } from "../../sharedTypes.js";
-import type { Clock, FetchOptions } from "../../types.js";
+import type { FetchOptions } from "../../types.js";
 import { type Exchange, exchangeOf } from "../exchange.js";
 import { PoliteFetch, type Send } from "../fetch.js";
+import type { TimeLimit } from "../timeout.js";
 
 /** The part of ky this adapter calls. What `ky.create` and `ky.extend` make fits as well. */
 export interface KyLike {
@@ -16,6 +17,7 @@ interface KyOptions {
   readonly timeout?: number | false | undefined;
   readonly fetch?: Send | undefined;
   readonly retry?: number | RetryOptions | undefined;
+  readonly dispatcher?: unknown;
   readonly context?: { readonly politely?: FetchOptions } | undefined;
 }
 
@@ -24,19 +26,6 @@ interface RetryOptions {
 }
 
 type Call = (input: unknown, options?: KyOptions) => unknown;
-
-/** How one call is sent. It travels in the init of its hops, since all calls of an instance share one `PoliteFetch`. */
-const HOW = Symbol("politely/ky");
-
-interface HowToSend {
-  readonly send: Send;
-  /** From the grant of a hop to its headers. */
-  readonly timeoutMs: number | false;
-}
-
-interface KyInit extends RequestInit {
-  readonly [HOW]?: HowToSend;
-}
 
 /** What ky waits where nobody says otherwise, and the most it takes. */
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -60,15 +49,15 @@ export function politeKy<Instance extends KyLike>(ky: Instance, limiter: AnyLimi
   const exchange = exchangeOf(limiter, "politeKy");
   const { plain, exchanges } = politeOnes.get(ky) ?? { plain: ky, exchanges: [] };
   if (exchanges.includes(exchange)) return ky;
-  const courier = new KyCourier(exchange, plain);
+  const calls = new PoliteCalls(exchange, plain);
   const polite = new Proxy<Instance>(ky, {
     apply: (target, _self, [input, options]: Parameters<Call>) =>
-      (target as unknown as Call)(input, courier.prepare(options)),
+      (target as unknown as Call)(input, calls.prepare(options)),
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== "function") return value;
       if (METHODS.has(name)) {
-        return (input: unknown, options?: KyOptions): unknown => (value as Call)(input, courier.prepare(options));
+        return (input: unknown, options?: KyOptions): unknown => (value as Call)(input, calls.prepare(options));
       }
       if (name !== "create" && name !== "extend") return value;
       return (options: object): unknown => politeKy((value as KyLike["create"])(options), limiter);
@@ -79,8 +68,7 @@ export function politeKy<Instance extends KyLike>(ky: Instance, limiter: AnyLimi
 }
 
 /** Sends the requests of one instance. */
-class KyCourier {
-  readonly #clock: Clock;
+class PoliteCalls {
   readonly #polite: PoliteFetch;
   readonly #defaults: KyOptions;
 
@@ -88,13 +76,7 @@ class KyCourier {
     exchange: Exchange,
     readonly ky: KyLike,
   ) {
-    this.#clock = exchange.pacer.clock;
-    this.#polite = new PoliteFetch({
-      exchange,
-      // Ky's own retries and those of the policy would multiply.
-      isOnce: true,
-      send: (input, init) => this.#send(input, init),
-    });
+    this.#polite = new PoliteFetch(exchange);
     let defaults: KyOptions = {};
     ky.extend((inherited: KyOptions) => {
       defaults = inherited;
@@ -106,63 +88,40 @@ class KyCourier {
   /** The options of a call, with what makes it polite. What ky would refuse is left for ky to refuse. */
   prepare(options: KyOptions = {}): KyOptions {
     if (typeof options !== "object" || options === null || Array.isArray(options)) return options;
-    const timeoutMs = options.timeout ?? this.#defaults.timeout ?? DEFAULT_TIMEOUT_MS;
-    if (timeoutMs !== false && !(timeoutMs <= MAX_TIMEOUT_MS)) return options;
-    const own = options.fetch ?? this.#defaults.fetch;
-    const how: HowToSend = { timeoutMs, send: own ?? ((input, init) => globalThis.fetch(input, init)) };
+    const ms = options.timeout ?? this.#defaults.timeout ?? DEFAULT_TIMEOUT_MS;
+    if (ms !== false && !(ms <= MAX_TIMEOUT_MS)) return options;
+    const send = options.fetch ?? this.#defaults.fetch;
     const politely = options.context?.politely ?? this.#defaults.context?.politely;
+    // A Request hides the dispatcher that ky makes it with.
+    const dispatcher = options.dispatcher ?? this.#defaults.dispatcher;
+    const ours = { ...(politely && { politely }), ...(dispatcher !== undefined && { dispatcher }) };
     return {
       ...options,
       // Ky would count the time in the queue.
       timeout: false,
       retry: withoutRefusals(this.#defaults.retry, options.retry),
       fetch: (input, init) => {
-        const ours: KyInit = { ...init, [HOW]: how };
-        return this.#polite.fetch(input, politely === undefined ? ours : { ...ours, politely });
+        const limit = ms === false ? undefined : this.#limit(ms, input, init);
+        // Ky's own retries and those of the policy would multiply.
+        return this.#polite.call(input, { ...init, ...ours }, { send, limit, isOnce: true });
       },
     };
   }
 
-  #send(input: string | URL | Request, { [HOW]: how, ...init }: KyInit = {}): Promise<Response> {
-    if (how === undefined || how.timeoutMs === false) return (how?.send ?? globalThis.fetch)(input, init);
-    return this.#sendWithin(how.timeoutMs, how.send, input, init);
-  }
-
-  /** Sends one hop and gives up when its headers are not there in time, as ky itself would have. */
-  async #sendWithin(ms: number, send: Send, input: string | URL | Request, init: RequestInit): Promise<Response> {
-    const late = new AbortController();
-    const outer = init.signal ?? undefined;
-    const signals = outer === undefined ? [late.signal] : [outer, late.signal];
-    let timer: unknown;
-    let isOver = false;
-    const isLate = new Promise<never>((_resolve, reject) => {
-      timer = this.#clock.setTimer(this.#clock.now() + ms, () => {
-        void this.#timeoutError(input, init).then((error) => {
-          // It may have come just now after all.
-          if (isOver) return;
-          late.abort(error);
-          reject(error);
-        });
-      });
-    });
-    try {
-      return await Promise.race([send(input, { ...init, signal: AbortSignal.any(signals) }), isLate]);
-    } finally {
-      isOver = true;
-      this.#clock.clearTimer(timer);
-    }
-  }
-
   /** Ky's own `TimeoutError`, which only ky can make: it is asked to wait 0 ms for an answer that never comes. */
-  async #timeoutError(input: string | URL | Request, init: RequestInit): Promise<unknown> {
+  #limit(ms: number, input: string | URL | Request, init: RequestInit | undefined): TimeLimit {
     const isRequest = typeof input === "object" && "url" in input;
     const url = isRequest ? input.url : String(input);
-    const method = init.method ?? (isRequest ? input.method : "GET");
-    try {
-      return await this.ky.create({})(url, { method, timeout: 0, retry: 0, fetch: () => new Promise(() => undefined) });
-    } catch (error) {
-      return error;
-    }
+    const method = init?.method ?? (isRequest ? input.method : "GET");
+    const never = { method, timeout: 0, retry: 0, fetch: () => new Promise(() => undefined) };
+    const error = async (): Promise<unknown> => {
+      try {
+        return await this.ky.create({})(url, never);
+      } catch (late) {
+        return late;
+      }
+    };
+    return { ms, isUntilHeaders: true, error };
   }
 }
 

@@ -1,7 +1,7 @@
 import { PolicyError } from "../../errors.js";
 import { loadPolicy } from "../../policy/loadPolicy.js";
 import type { PolicyInput } from "../../policy/types.js";
-import type { NodePlatform } from "./nodePlatform.js";
+import type { NodeProcess } from "./nodeProcess.js";
 
 /** A policy and where it comes from, or why there is none. */
 export type FoundPolicy = { readonly policy: PolicyInput; readonly origin: string } | { readonly problem: string };
@@ -15,21 +15,18 @@ const NAME_VARIABLE = "POLITELY_POLICY";
  * Without either, the presets apply and every other host gets one request a second. A file that is named and missing, cannot
  * be read or is no policy is a problem, told with all that is wrong.
  */
-export function findPolicy({
-  env,
-  resolve,
-  readText,
-}: Pick<NodePlatform, "env" | "resolve" | "readText">): FoundPolicy {
-  const given = env[NAME_VARIABLE] ?? "";
+export function findPolicy(process: NodeProcess): FoundPolicy {
+  const given = process.env[NAME_VARIABLE] ?? "";
   const name = given === "" ? USUAL_NAME : given;
   let text: string;
   try {
-    text = readText(resolve(name));
+    text = process.getBuiltinModule("node:fs").readFileSync(name, "utf8");
   } catch (error) {
-    if (given === "" && isMissing(error)) {
+    const { code, message } = error as Error & { readonly code?: string };
+    if (given === "" && code === "ENOENT") {
       return { policy: { presets: true }, origin: `presets and 1/s, no ${USUAL_NAME} found` };
     }
-    const why = isMissing(error) ? "there is no such file" : messageOf(error);
+    const why = code === "ENOENT" ? "there is no such file" : message;
     const who = given === "" ? "" : `, which ${NAME_VARIABLE} names,`;
     return { problem: notStarted(`${name}${who} cannot be read: ${why}`) };
   }
@@ -50,12 +47,4 @@ export function problemOf(name: string, error: unknown): string {
 
 function notStarted(what: string, lines: readonly string[] = []): string {
   return [`politely: ${what}`, ...lines, "The program was not started, since it would not have been paced."].join("\n");
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,8 @@
 import type { FetchOptions } from "../../types.js";
-import type { Ride } from "./ride.js";
+import type { PacedHandler } from "./pacedHandler.js";
 
-/** Under this name the options of a request carry its ride, so that a second interceptor of the same limiter finds it. */
-export const RIDE: unique symbol = Symbol("politely.ride");
+/** Under this name the options of a request carry its handler, so that a second interceptor of the same limiter finds it. */
+export const PACED: unique symbol = Symbol("politely.paced");
 
 /** What undici is told of a request, as far as it is looked at here. */
 export interface DispatchOptions {
@@ -14,7 +14,7 @@ export interface DispatchOptions {
   readonly body?: unknown;
   /** How the limiter should treat this request. */
   readonly politely?: FetchOptions | undefined;
-  readonly [RIDE]?: Ride;
+  readonly [PACED]?: PacedHandler;
 }
 
 /** Headers as undici takes them: names and values in turn, pairs, or a record. */

@@ -1,18 +1,9 @@
 import type { AnyLimiter } from "../../sharedTypes.js";
-import { type Exchange, exchangeOf } from "../exchange.js";
+import { exchangeOf } from "../exchange.js";
 import { asyncRelay } from "./asyncRelay.js";
-import { ControllerHandler } from "./controllerHandler.js";
-import {
-  type ControllerCallbacks,
-  type Dispatch,
-  type DispatchOptions,
-  type LegacyCallbacks,
-  RIDE,
-} from "./dispatchTypes.js";
-import { LegacyHandler } from "./legacyHandler.js";
-import { requestUrl } from "./requestUrl.js";
-import { Ride } from "./ride.js";
-import { userAgentOf, withUserAgent } from "./userAgentHeader.js";
+import { pacedDispatch } from "./callbackStyles.js";
+import type { Dispatch } from "./dispatchTypes.js";
+import type { Plan } from "./pacedHandler.js";
 
 /** What an interceptor is told beside its limiter. */
 export interface InterceptorOptions {
@@ -30,8 +21,8 @@ export type PoliteDispatch = <AnyDispatch extends (options: never, handler: neve
  *
  * Each dispatch waits its turn, is heard when its headers arrive, and keeps its place until its last byte, its failure or the
  * hand-over of its socket. Put it first in `compose`, so that what later interceptors repeat or redirect is paced as well.
- * Errors of the limiter are the request's error. An abort while waiting leaves the queue at once and takes nothing. Nothing is
- * buffered: a body that nobody has read from for 5 s gives its place back and goes on without one.
+ * Errors of the limiter are the request's error. An abort while waiting leaves the queue at once and takes nothing. Up to 1 MiB of
+ * a body comes in without a reader; one that nobody has then read from for 5 s gives its place back and goes on without one.
  *
  * Throws `TypeError` unless `limiter` was made by `politely` or `limit`.
  */
@@ -39,40 +30,16 @@ export function politeInterceptor(limiter: AnyLimiter, options: InterceptorOptio
   const exchange = exchangeOf(limiter, "politeInterceptor");
   exchange.relay ??= asyncRelay(exchange);
   const origin = options.origin === undefined ? undefined : new URL(options.origin).origin;
-  const intercept = (dispatch: Dispatch): Dispatch =>
+  const intercept = (dispatch: Dispatch): Dispatch => {
+    const plan: Plan = { exchange, origin, isFetch: false, optionsOf: ({ politely }) => politely, send: dispatch };
     // undici insists on a function of two parameters.
-    function politeDispatch(request, handler) {
+    return function politeDispatch(request, handler) {
       // What is wrong with the arguments is undici's to say.
       if (!isObject(request) || !isObject(handler)) return dispatch(request, handler);
-      const url = requestUrl(request, origin);
-      ride(exchange, dispatch, { request, handler, url });
-      return true;
+      return pacedDispatch(plan, request, handler);
     };
+  };
   return intercept as unknown as PoliteDispatch;
-}
-
-/** A request, who wants to hear of it, and its address if that is known. */
-interface Task {
-  readonly request: DispatchOptions;
-  readonly handler: ControllerCallbacks | LegacyCallbacks;
-  readonly url: string | undefined;
-}
-
-function ride(exchange: Exchange, dispatch: Dispatch, { request, handler, url }: Task): void {
-  const { body, headers, politely: options } = request;
-  const own = new Ride(exchange);
-  const watched = "onRequestStart" in handler ? new ControllerHandler(own, handler) : new LegacyHandler(own, handler);
-  own.begin({
-    caller: watched,
-    errand: url === undefined ? undefined : { url, ownAgent: () => userAgentOf(headers), options },
-    body,
-    outer: request[RIDE],
-    send: () => {
-      const agent = exchange.identity.userAgent;
-      const changed = agent === undefined ? headers : withUserAgent(headers, agent);
-      dispatch({ ...request, ...(changed === headers ? {} : { headers: changed }), [RIDE]: own }, watched);
-    },
-  });
 }
 
 function isObject(value: unknown): boolean {

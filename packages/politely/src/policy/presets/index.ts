@@ -1,5 +1,8 @@
-import type { HostLimits, Limits, PolicyInput } from "../types.js";
+import type { HostLimits, PolicyInput } from "../types.js";
+import { notes } from "./notes.js";
 import { sites } from "./sites.js";
+
+export { collector } from "./sites.js";
 
 /** What a site asks of the User-Agent header. */
 export type UserAgentRule = "required, with contact" | "required, descriptive" | "recommended" | "no rule found";
@@ -40,78 +43,15 @@ export interface PolicyPreset {
   readonly date: string;
 }
 
+const lines = notes.trim().split("\n");
+
 /** All known sites, by theme. */
-export const presets: readonly Preset[] = sites
-  .trim()
-  .split(/\n(?=\S)/)
-  .map(presetOf);
-
-const reuters: Limits = { minDelay: 3_000, window: "2/min", backoff: "exponential" };
-const eia: Limits = { minDelay: 1_000, window: "10/min", backoff: "none" };
-
-/** A whole policy for collectors of financial news and energy data, with a careful default. */
-export const collector: PolicyPreset = {
-  id: "collector",
-  policy: {
-    default: { minDelay: 1_000, window: "5/min", backoff: "linear" },
-    hosts: {
-      "finance.yahoo.com": { minDelay: 2_000, window: "3/min", backoff: "exponential" },
-      "reuters.com": reuters,
-      "www.reuters.com": reuters,
-      "*.company-ir": { minDelay: 1_000, window: "5/min", backoff: "linear" },
-      "eia.gov": eia,
-      "www.eia.gov": eia,
-      "api.eia.gov": eia,
-    },
-  },
-  notes: "A gap and a count per minute for each host. Chosen with care rather than published by the sites.",
-  date: "2026-11-19",
-};
-
-const byId: ReadonlyMap<string, Preset> = new Map(presets.map((preset) => [preset.id, preset]));
+export const presets: readonly Preset[] = sites.map((site) => {
+  const [, text = "", ...sources] = lines.find((line) => line.startsWith(`${site.id} | `))?.split(" | ") ?? [];
+  return { ...site, notes: text, sources };
+});
 
 /** Finds a known site by its id; undefined when there is none. */
 export function findPreset(id: string): Preset | undefined {
-  return byId.get(id);
-}
-
-/** Reads the two lines of one site. */
-function presetOf(lines: string): Preset {
-  const [facts, about] = lines.split("\n").map((line) => line.trim().split(" | "));
-  const [id, hosts, limits, userAgent, confidence, date, ...variants] = facts;
-  const [notes, ...sources] = about;
-  const names = hosts.split(" ").filter((name) => name !== "any");
-  const areTogether = names[0] === "together:";
-  return {
-    id,
-    hosts: areTogether ? names.slice(1) : names,
-    limits: limitsOf(limits),
-    ...(areTogether ? { countsTogether: true } : {}),
-    userAgent: userAgent as UserAgentRule,
-    requiresContact: userAgent === "required, with contact",
-    notes,
-    sources,
-    confidence: confidence as Confidence,
-    date,
-    ...Object.fromEntries(
-      variants.map((text) => [
-        text.startsWith("with key: ") ? "withKey" : "withoutContact",
-        limitsOf(text.replace(/^.*?: /, "")),
-      ]),
-    ),
-  };
-}
-
-/** Reads limits such as `window 30/s & 300/day; concurrency 1; search: window 10/min`. */
-function limitsOf(text: string): HostLimits {
-  const limits: Record<string, unknown> = {};
-  const intents: Record<string, Record<string, unknown>> = {};
-  for (const part of text.split("; ")) {
-    const [, intent, field, value] = /^(?:(\S+): )?(\S+) (.+)$/.exec(part) ?? [];
-    const values = value.split(" & ").map((each) => (/^\d+$/.test(each) ? Number(each) : each));
-    const read = { [field]: values.length === 1 ? values[0] : values };
-    if (intent === undefined) Object.assign(limits, read);
-    else intents[intent] = { ...intents[intent], ...read };
-  }
-  return Object.keys(intents).length === 0 ? limits : { ...limits, intents };
+  return presets.find((preset) => preset.id === id);
 }

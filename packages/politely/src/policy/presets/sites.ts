@@ -1,111 +1,120 @@
+import type { HostLimits, Limits } from "../types.js";
+import type { Confidence, PolicyPreset, Preset, UserAgentRule } from "./index.js";
+
+/** What a policy needs to know of a site. What people should know is in `notes.ts`. */
+export type Site = Omit<Preset, "notes" | "sources">;
+
 /**
- * The known sites, two lines each, their parts set off by ` | `:
- *
- * 1. id · hosts (after `together:` where the site counts them as one; `any`: software on many hosts) · limits, those of an intent with
- *    its name in front · what it asks of the User-Agent · confidence · date · limits with a key, or without a contact, where they differ
- * 2. notes · sources, if there are any
+ * The known sites, by theme, a line each: id | hosts (after `together:` where the site counts them as one; `any`: software on many hosts) |
+ * limits, those of an intent with its name in front | what it asks of the User-Agent | confidence | date | limits `withKey` or
+ * `withoutContact`, where they differ.
  */
-export const sites = `
+const table = `
 arxiv | together: export.arxiv.org arxiv.org | window 1/3s; concurrency 1 | recommended | high | 2026-11-15
-  Covers the query, OAI-PMH and RSS interfaces together, over a single connection. Sends no rate headers. | https://info.arxiv.org/help/api/tou.html
-ncbi-eutils | eutils.ncbi.nlm.nih.gov | window 3/s | recommended | high | 2026-11-15 | with key: window 10/s
-  Send the parameters tool and email. Run large jobs on weekends or from 21:00 to 05:00 US Eastern. Too fast: 429, later a block of the address. | https://support.nlm.nih.gov/kbArticle/?pn=KA-05510 | https://www.ncbi.nlm.nih.gov/books/NBK25497/
+ncbi-eutils | eutils.ncbi.nlm.nih.gov | window 3/s | recommended | high | 2026-11-15 | withKey: window 10/s
 pubchem | pubchem.ncbi.nlm.nih.gov | window 5/s & 400/min | recommended | medium | 2026-11-15
-  At most 300 s of running time a minute as well. X-Throttling-Control shows the load as a traffic light. Too fast: 503. | https://pubchem.ncbi.nlm.nih.gov/docs/programmatic-access
-crossref-polite | api.crossref.org | window 10/s; concurrency 3; list: window 3/s | required, with contact | high | 2026-11-15 | without contact: window 5/s; concurrency 1; list: window 1/s
-  The polite pool wants mailto= or an address in User-Agent. Use the intent list for lists and filters. Numbers of 2025-12-01; the live ones come in x-rate-limit-limit, x-rate-limit-interval and x-concurrency-limit. A 403 was set by hand: stop. | https://crossref.org/documentation/retrieve-metadata/rest-api/access-and-authentication/ | https://doi.org/10.64000/wadve-3tj60
+crossref-polite | api.crossref.org | window 10/s; concurrency 3; list: window 3/s | required, with contact | high | 2026-11-15 | withoutContact: window 5/s; concurrency 1; list: window 1/s
 openalex | api.openalex.org | window 100/s | recommended | high | 2026-11-15
-  Wants a key since 2026-02-13, with a daily budget in money: 0.01 to 0.10 USD without one, 1 USD with a free one. 429 means the budget is spent, 403 too fast. | https://developers.openalex.org/api-reference/authentication | https://developers.openalex.org/api-reference/errors
-semantic-scholar | api.semanticscholar.org | window 100/5min; backoff exponential | no rule found | medium | 2026-11-15 | with key: window 1/s; backoff exponential
-  Callers without a key share one pool, so it is often less. Asks for exponential backoff. | https://www.semanticscholar.org/product/api
-datacite | api.datacite.org | window 1000/5min | required, with contact | medium | 2026-11-15 | with key: window 3000/5min
-  Per address, with an e-mail in User-Agent or mailto. Less for those who do not say who they are. | https://support.datacite.org/docs/rate-limit
-ror | api.ror.org | window 50/5min | no rule found | medium | 2026-11-15 | with key: window 2000/5min
-  A client id is free. The lower limit for callers without one is announced for the third quarter of 2026. | https://ror.org/api-client-id
+semantic-scholar | api.semanticscholar.org | window 100/5min; backoff exponential | no rule found | medium | 2026-11-15 | withKey: window 1/s; backoff exponential
+datacite | api.datacite.org | window 1000/5min | required, with contact | medium | 2026-11-15 | withKey: window 3000/5min
+ror | api.ror.org | window 50/5min | no rule found | medium | 2026-11-15 | withKey: window 2000/5min
 inaturalist | together: api.inaturalist.org www.inaturalist.org | window 60/min & 10000/day; concurrency 1 | recommended | high | 2026-11-15
-  Throttles at 100 a minute and asks for 60. Media above 5 GB an hour or 24 GB a day may end in a lasting block. A query gives at most 10,000 results; go on with id_above. | https://api.inaturalist.org/v1/docs/ | https://www.inaturalist.org/pages/api+recommended+practices
 gbif | api.gbif.org | concurrency 3 | recommended | medium | 2026-11-15
-  Three downloads at a time, one under load; more gives 420. Nothing is published for search, which answers 429 when busy. | https://docs.ropensci.org/rgbif/reference/downloads.html
-wikimedia-action-api | together: *.wikipedia.org *.wikimedia.org *.wiktionary.org *.wikidata.org www.mediawiki.org | window 200/min; concurrency 1 | required, with contact | high | 2026-11-19 | without contact: window 10/min; concurrency 1
-  About 200 a minute with a contact in User-Agent and 10 without one, counted over all wikis together, one request after the other; more with a login. Several titles at once, gzip, and maxlag=5 for batch jobs. 429 comes with Retry-After. | https://www.mediawiki.org/wiki/API:Etiquette | https://www.mediawiki.org/wiki/Wikimedia_APIs/Rate_limits | https://www.mediawiki.org/wiki/Wikimedia_APIs/Access_policy | https://foundation.wikimedia.org/wiki/Policy:Wikimedia_Foundation_User-Agent_Policy
+wikimedia-action-api | together: *.wikipedia.org *.wikimedia.org *.wiktionary.org *.wikidata.org www.mediawiki.org | window 200/min; concurrency 1 | required, with contact | high | 2026-11-19 | withoutContact: window 10/min; concurrency 1
 wikidata-sparql | query.wikidata.org | window 60/min; concurrency 5 | required, with contact | high | 2026-11-15
-  The 60 a minute are seconds of query time: give a query's time as its cost. At most 30 failed queries a minute. Going on after 429 brings a ban of a day. | https://www.mediawiki.org/wiki/Wikidata_Query_Service/User_Manual#Query_limits
 nominatim | nominatim.openstreetmap.org | window 1/s; concurrency 1 | required, descriptive | high | 2026-11-15
-  Over all users of an application together. Needs a User-Agent or Referer of its own. Keep results; no completion while typing, no bulk geocoding. A block shows as 403. | https://operations.osmfoundation.org/policies/nominatim/
 overpass | overpass-api.de | window 10000/day; concurrency 2 | recommended | medium | 2026-11-15
-  Two places per address on the main server, and about 1 GB a day. 429 when no place is free, 504 under load. | https://dev.overpass-api.de/overpass-doc/en/preface/commons.html
 arquivo-pt | arquivo.pt | window 250/min | no rule found | high | 2026-11-15
-  Image search and Memento allow 400 a minute. Too fast: a lasting block. | https://github.com/arquivo/pwa-technologies/wiki/APIs
 wayback | together: web.archive.org archive.org | window 1/4s; concurrency 1 | recommended | low | 2026-11-15
-  Nothing is published; a cautious choice. Availability, CDX and save often answer 429.
 open-library | openlibrary.org | window 1/s; concurrency 1 | recommended | low | 2026-11-15
-  Users speak of 3 a second for callers who say who they are; not confirmed. | https://github.com/internetarchive/openlibrary/issues/10585
 sec-edgar | together: www.sec.gov data.sec.gov efts.sec.gov | window 10/s; cooldown 10min | required, with contact | high | 2026-11-15
-  Counts all machines of one user together. Too fast: shut out until the rate was low for ten minutes, and asking on makes it longer. User-Agent is company and e-mail; without it comes a 403 page. | https://www.sec.gov/os/accessing-edgar-data | sec-edgar-downloader 5.0.0 release notes
 companies-house | api.company-information.service.gov.uk document-api.company-information.service.gov.uk | window 600/5min | no rule found | high | 2026-11-15
-  Per key, in fixed windows; the document host counts apart. Sends X-Ratelimit-Remain, -Reset and -Window. Too fast too often: a ban without notice. Two streaming connections. | https://developer.company-information.service.gov.uk/developer-guidelines
 eia | api.eia.gov | window 5/s & 9000/h | no rule found | high | 2026-11-15
-  Advice rather than a promise; the true rules are kept secret. A key that was too fast rests for a while. No headers. | https://www.eia.gov/opendata/faqs.php
-openfda | api.fda.gov | window 240/min & 1000/day | no rule found | high | 2026-11-15 | with key: window 240/min & 120000/day
-  Only the daily number grows with a key. | https://open.fda.gov/apis/authentication/
+openfda | api.fda.gov | window 240/min & 1000/day | no rule found | high | 2026-11-15 | withKey: window 240/min & 120000/day
 api-data-gov | together: api.data.gov api.nasa.gov api.congress.gov api.govinfo.gov | window 1000/h | no rule found | medium | 2026-11-15
-  A rolling hour per key. DEMO_KEY: 30 an hour and 50 a day per address. Sends X-RateLimit-Limit and -Remaining. | https://api.data.gov/docs/rate-limits/
 nrel | developer.nrel.gov | window 1/2s & 1000/day; concurrency 20 | no rule found | high | 2026-11-15
-  For the download interfaces. CSV: 1 a second and 5,000 a day. | https://developer.nrel.gov/docs/wave/guide/
 openaq | api.openaq.org | window 300/5min | no rule found | high | 2026-11-15
-  Headers say how much is used, left, and when it begins again. | https://docs.openaq.org/docs/usage-limits
 weather-gov | api.weather.gov | window 1/s | required, with contact | medium | 2026-11-15
-  The number is not published, so this is a cautious choice. A refused request may be sent again after about 5 s. | https://www.weather.gov/documentation/services-web-api
 fred | api.stlouisfed.org | window 120/min | no rule found | high | 2026-11-15
-  Per key. Too fast: 429, which in practice is over after 20 s. | https://fred.stlouisfed.org/docs/api/api_key.html
 edinet | together: api.edinet-fsa.go.jp disclosure2.edinet-fsa.go.jp | window 1/3s; concurrency 1 | no rule found | low | 2026-11-15
-  Nothing is published; a cautious choice. The operators watch the load and suspend keys by hand; 429, cut connections, at times a mail. Version 2 needs a key. | https://time2log.com/2024/09/01/ja/edinet/ (practice report)
 tdnet | www.release.tdnet.info | window 1/5s; concurrency 1 | no rule found | low | 2026-11-15
-  Nothing is published for the viewer pages; a cautious choice. The official interface is a paid service of JPX. | https://api-gallery.com/?p=10328
 yahoo-finance | together: query1.finance.yahoo.com query2.finance.yahoo.com | window 1/2s & 360/h; concurrency 1 | no rule found | low | 2026-11-15
-  No public interface, and the terms forbid much automated use. Users tell of 429 after some 950 quick calls, of bans for a day, and of about 360 an hour. | https://github.com/ranaroussi/yfinance/issues/2128 | https://github.com/ranaroussi/yfinance/issues/312
 reuters | www.reuters.com | window 1/10s; concurrency 1 | no rule found | low | 2026-11-15
-  Licensed feeds only; robots.txt and the terms restrict programs. A cautious choice.
 binance | api.binance.com | window 6000/min | no rule found | high | 2026-11-15
-  Counts weight: give a request's weight as its cost. 429, then 418 with a ban of two minutes to three days; both with Retry-After. 403 is the web firewall. | https://developers.binance.com/docs/binance-spot-api-docs/rest-api/limits
-github-rest | api.github.com | window 60/h; concurrency 100; backoff exponential; search: window 10/min | required, descriptive | high | 2026-11-15 | with key: window 5000/h; concurrency 100; backoff exponential; search: window 30/min
-  Also 900 points and 80 creations a minute. Too fast: 403 or 429 with x-ratelimit-remaining 0 or retry-after, else wait a minute and double it. Going on may ban the integration. | https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
-gitlab-com | gitlab.com | window 500/min | no rule found | medium | 2026-11-15 | with key: window 2000/min
-  Many paths have less: users 300 in 10 minutes. RateLimit-Reset is Unix time. | https://docs.gitlab.com/user/gitlab_com/#rate-limits-on-gitlabcom
-stackexchange | api.stackexchange.com | window 30/s & 300/day | no rule found | high | 2026-11-15 | with key: window 30/s & 10000/day
-  Obey the field backoff in the body, in seconds, for the same method. Over 30 a second: dropped, then banned. | https://api.stackexchange.com/docs/throttle
+github-rest | api.github.com | window 60/h; concurrency 100; backoff exponential; search: window 10/min | required, descriptive | high | 2026-11-15 | withKey: window 5000/h; concurrency 100; backoff exponential; search: window 30/min
+gitlab-com | gitlab.com | window 500/min | no rule found | medium | 2026-11-15 | withKey: window 2000/min
+stackexchange | api.stackexchange.com | window 30/s & 300/day | no rule found | high | 2026-11-15 | withKey: window 30/s & 10000/day
 huggingface-hub | huggingface.co | window 3000/5min; api: window 500/5min; pages: window 100/5min | no rule found | high | 2026-11-15
-  Per address, in fixed windows; more with a token. The host's window is that of file downloads; use the intents api and pages for the rest. Trust RateLimit, not RateLimit-Policy. | https://huggingface.co/docs/hub/rate-limits
 cloudflare-api | api.cloudflare.com | window 1200/5min; cooldown 5min | no rule found | high | 2026-11-15
-  And 200 a second per address. Too fast: every call is refused for five minutes. Sends Ratelimit and Ratelimit-Policy. | https://developers.cloudflare.com/fundamentals/api/reference/limits
 crates-io | crates.io | window 1/s; concurrency 1 | required, with contact | high | 2026-11-15
-  For much at once take the database dump or the sparse index. | https://crates.io/data-access
 ip-api | ip-api.com | window 45/min; batch: window 15/min | no rule found | high | 2026-11-15
-  Use the intent batch for the batch path. Sends X-Rl and X-Ttl. Too fast all the time: a lasting ban. | https://ip-api.com/docs/unban
 shopify-rest | *.myshopify.com | window 2/s | no rule found | high | 2026-11-15
-  A leaky bucket of 40; Advanced has 4 a second, Plus 20. An old interface. Retry-After comes as 2.0. | https://shopify.dev/docs/api/admin-rest/usage/rate-limits
 trello | api.trello.com | window 100/10s | no rule found | high | 2026-11-15
-  Per token; 300 in 10 s per key, and /1/members 100 in 15 minutes. No headers. | https://developer.atlassian.com/cloud/trello/guides/rest-api/rate-limits
 reddit | together: oauth.reddit.com www.reddit.com | window 100/min | required, with contact | medium | 2026-11-15
-  Per client, averaged over ten minutes. User-Agent names platform, application, version and /u/name; those of libraries are slowed hard. X-Ratelimit-Reset is seconds. | https://support.reddithelp.com/hc/en-us/articles/16160319875092-Reddit-Data-API-Wiki
 bluesky | public.api.bsky.app bsky.social | window 3000/5min | no rule found | high | 2026-11-15
-  Per address. Sessions: 30 in five minutes, 300 a day. RateLimit-Reset is Unix time. | https://docs.bsky.app/docs/advanced-guides/rate-limits
 mastodon | any | window 300/5min | no rule found | high | 2026-11-15
-  What a server has unless its owner changed it (7,500 was seen), per account or address. X-RateLimit-Reset is ISO time. | https://docs.joinmastodon.org/api/rate-limits/
 musicbrainz | musicbrainz.org | window 1/s; concurrency 1 | required, with contact | high | 2026-11-15
-  Per address on average; also 50 a second per User-Agent and 300 for everybody. Too fast: 503 to all until it is slower. | https://musicbrainz.org/doc/MusicBrainz_API/Rate_Limiting
-discogs | api.discogs.com | window 25/min | required, descriptive | high | 2026-11-15 | with key: window 60/min
-  A moving window. Sends X-Discogs-Ratelimit, -Used and -Remaining. | https://www.discogs.com/developers
+discogs | api.discogs.com | window 25/min | required, descriptive | high | 2026-11-15 | withKey: window 60/min
 scryfall | api.scryfall.com | window 10/s; search: window 2/s | required, descriptive | high | 2026-11-15
-  Use the intent search for /cards/search, /cards/named, /cards/random and /cards/collection. Needs an Accept header. A 429 shuts you out for 30 s. Keep answers for a day; take bulk files. | https://scryfall.com/docs/api/rate-limits
 anilist | graphql.anilist.co | window 30/min | no rule found | high | 2026-11-15
-  Writes of 90 a minute and has given 30 for long; X-RateLimit-Limit tells. | https://github.com/Dim145/plex-auto-genres/releases/tag/v2.2.2
 jikan | api.jikan.moe | window 3/s & 60/min | no rule found | medium | 2026-11-15
-  The limits of version 4. | https://docs.api.jikan.moe/
 lichess | lichess.org | concurrency 1; cooldown 1min | no rule found | high | 2026-11-15
-  One request at a time. After a 429 stay away for a full minute. | https://lichess.org/api
 e621 | together: e621.net e926.net | window 1/s; concurrency 1 | required, with contact | high | 2026-11-15
-  The hard bound is 2 a second, answered with 503. | https://e926.net/help/show/api#basics
 strava | www.strava.com | window 200/15min & 2000/day; read: window 100/15min & 1000/day | no rule found | high | 2026-11-15
-  Windows begin at each quarter of an hour and at midnight UTC. Use the intent read for reads. | https://developers.strava.com/docs/rate-limits
 `;
+
+/** All known sites. */
+export const sites: readonly Site[] = table.trim().split("\n").map(siteOf);
+
+const reuters: Limits = { minDelay: 3_000, window: "2/min", backoff: "exponential" };
+const eia: Limits = { minDelay: 1_000, window: "10/min", backoff: "none" };
+
+/** A whole policy for collectors of financial news and energy data, with a careful default. */
+export const collector: PolicyPreset = {
+  id: "collector",
+  policy: {
+    default: { minDelay: 1_000, window: "5/min", backoff: "linear" },
+    hosts: {
+      "finance.yahoo.com": { minDelay: 2_000, window: "3/min", backoff: "exponential" },
+      "reuters.com": reuters,
+      "www.reuters.com": reuters,
+      "*.company-ir": { minDelay: 1_000, window: "5/min", backoff: "linear" },
+      "eia.gov": eia,
+      "www.eia.gov": eia,
+      "api.eia.gov": eia,
+    },
+  },
+  notes: "A gap and a count per minute for each host. Chosen with care rather than published by the sites.",
+  date: "2026-11-19",
+};
+
+function siteOf(line: string): Site {
+  const [id, hosts, limits, userAgent, confidence, date, ...variants] = line.split(" | ");
+  const names = hosts.split(" ").filter((name) => name !== "any");
+  const areTogether = names[0] === "together:";
+  return {
+    id,
+    hosts: areTogether ? names.slice(1) : names,
+    limits: limitsOf(limits),
+    ...(areTogether ? { countsTogether: true } : {}),
+    userAgent: userAgent as UserAgentRule,
+    requiresContact: userAgent === "required, with contact",
+    confidence: confidence as Confidence,
+    date,
+    ...Object.fromEntries(variants.map((text) => [text.split(":", 1)[0], limitsOf(text.replace(/^.*?: /, ""))])),
+  };
+}
+
+/** Reads limits such as `window 30/s & 300/day; concurrency 1; search: window 10/min`. */
+function limitsOf(text: string): HostLimits {
+  const limits: Record<string, unknown> = {};
+  const intents: Record<string, Record<string, unknown>> = {};
+  for (const part of text.split("; ")) {
+    const [, intent, field, value] = /^(?:(\S+): )?(\S+) (.+)$/.exec(part) ?? [];
+    const values = value.split(" & ").map((each) => (/^\d+$/.test(each) ? Number(each) : each));
+    const read = { [field]: values.length === 1 ? values[0] : values };
+    if (intent === undefined) Object.assign(limits, read);
+    else intents[intent] = { ...intents[intent], ...read };
+  }
+  return Object.keys(intents).length === 0 ? limits : { ...limits, intents };
+}

@@ -2,7 +2,6 @@ import { StoreError } from "../../errors.js";
 import type { DynamodbClient } from "../dynamodb.js";
 import { ServerTime } from "../serverTime.js";
 import type { PlaceTime } from "../swapCells.js";
-import { pause } from "./pause.js";
 
 /** The part of an answer that is read. */
 interface HeardResponse {
@@ -169,4 +168,9 @@ export class AnswerClock {
     if (wasStepped) this.#time.forget();
     return wasStepped;
   }
+}
+
+/** Resolves after `ms` milliseconds. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

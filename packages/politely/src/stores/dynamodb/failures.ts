@@ -1,5 +1,6 @@
 import { StoreError } from "../../errors.js";
 import type { DynamodbItem } from "../dynamodb.js";
+import { type Failures, failureOf } from "../failures.js";
 
 /** Says why something did not happen when trying again may help. */
 export class Refusal {
@@ -18,14 +19,26 @@ interface ClientError {
   readonly CancellationReasons?: readonly { readonly Code?: string; readonly Item?: DynamodbItem }[];
 }
 
-const THROTTLED = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling|TooManyRequests)/;
-const CONFLICT = /^Transaction(Conflict|InProgress)/;
 const CREDENTIALS =
   /^(CredentialsProvider|ExpiredToken|IncompleteSignature|InvalidClientTokenId|InvalidSignature|MissingAuthentication|RequestExpired|SignatureDoesNotMatch|UnrecognizedClient)/;
 /** What somebody has to mend, beside credentials. */
-const LASTING = /^(ResourceNotFound|AccessDenied|Validation)Exception$/;
-
-/** Reads what the client rejected with. Undefined when trying again does not help: `failureOf` says what it is then. */
+const LASTING = /^(ResourceNotFound|AccessDenied|Validation)Exception:/;
+const THROTTLED = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling|TooManyRequests)/;
+const CONFLICT = /^Transaction(Conflict|InProgress)/;
+/** By name and message. What is lasting somebody has to mend. */
+const FAILURES: Failures = {
+  "^ResourceNotFoundException:":
+    'There is no table "{table}" where the client looks. Create it with createTable() of the store, or check the client\'s region, account and endpoint.',
+  [CREDENTIALS.source]: "DynamoDB does not accept the client's credentials ({said}). Check them.",
+  "^AccessDeniedException:":
+    'The client\'s credentials do not allow this on table "{table}" ({words}). The store needs dynamodb:GetItem, PutItem and ConditionCheckItem; createTable() needs CreateTable, DescribeTable and UpdateTimeToLive too.',
+  "item size":
+    "The state of a key is larger than 400 KB, the most that an item of DynamoDB holds ({words}). Give it limits with smaller windows, or let fewer processes wait at it.",
+  "^ValidationException:.*\\bkeys?\\b":
+    'Table "{table}" is not made for Politely: its key has to be a string named "key", without a sort key ({words}). Give the store a table of its own; createTable() makes one.',
+  "": 'DynamoDB did not do what was asked for ({said}). Check the client\'s region and endpoint, the network, and table "{table}". It may or may not have happened.',
+};
+/** Reads what the client rejected with. Undefined when trying again does not help: `dynamodbError` says what it is then. */
 export function refusalOf(error: unknown): Refusal | undefined {
   const { name, Item, CancellationReasons = [] } = (error ?? {}) as ClientError;
   if (typeof name !== "string") return undefined;
@@ -40,39 +53,23 @@ export function refusalOf(error: unknown): Refusal | undefined {
   return found.size > 0 ? new Refusal("changed", found) : undefined;
 }
 
-/** What the client rejected with as a `StoreError` that says what to do. One that is a `StoreError` already stays as it is. */
-export function failureOf(error: unknown, table: string): StoreError {
-  if (error instanceof StoreError) return error;
+/** What the client rejected with as a `StoreError` that says what to do. */
+export function dynamodbError(error: unknown, table: string): StoreError {
   const { name, message } = (error ?? {}) as ClientError;
-  const said = typeof message === "string" && message !== "" ? message : String(error);
-  const isLasting = typeof name === "string" && (LASTING.test(name) || CREDENTIALS.test(name));
-  return new StoreError(explain(typeof name === "string" ? name : "", said, table), { cause: error, isLasting });
+  const words = typeof message === "string" && message !== "" ? message : String(error);
+  const said = typeof name === "string" ? `${name}: ${words}` : words;
+  return failureOf(error, FAILURES, { said, words, table, isLasting: LASTING.test(said) || CREDENTIALS.test(said) });
 }
 
 /** The error for an operation that was not over in time. */
 export function timeoutOf(timeoutMs: number, tries: number, last: string | undefined, table: string): StoreError {
-  const within = `within ${timeoutMs} ms`;
-  if (last === undefined)
+  if (last === "throttled")
     return new StoreError(
-      `DynamoDB did not answer ${within}. Check that it can be reached, or raise timeoutMs. What was asked may or may not have happened.`,
+      `Table "${table}" has no capacity left: ${tries} tries within ${timeoutMs} ms were throttled. Raise its capacity, or have it billed by request.`,
     );
   return new StoreError(
-    last === "throttled"
-      ? `Table "${table}" has no capacity left: ${tries} tries ${within} were throttled. Raise its capacity, or have it billed by request.`
-      : `Table "${table}" was changed by others at every one of ${tries} tries ${within}. Have fewer processes share one key, or raise timeoutMs.`,
+    last === undefined
+      ? `DynamoDB did not answer within ${timeoutMs} ms. Check that it can be reached, or raise timeoutMs. What was asked may or may not have happened.`
+      : `Table "${table}" was changed by others at every one of ${tries} tries within ${timeoutMs} ms. Have fewer processes share one key, or raise timeoutMs.`,
   );
-}
-
-function explain(name: string, said: string, table: string): string {
-  if (name === "ResourceNotFoundException")
-    return `There is no table "${table}" where the client looks. Create it with createTable() of the store, or check the client's region, account and endpoint.`;
-  if (CREDENTIALS.test(name))
-    return `DynamoDB does not accept the client's credentials (${name}: ${said}). Check them.`;
-  if (name === "AccessDeniedException")
-    return `The client's credentials do not allow this on table "${table}" (${said}). The store needs dynamodb:GetItem, PutItem and ConditionCheckItem; createTable() needs CreateTable, DescribeTable and UpdateTimeToLive too.`;
-  if (/item size/i.test(said))
-    return `The state of a key is larger than 400 KB, the most that an item of DynamoDB holds (${said}). Give it limits with smaller windows, or let fewer processes wait at it.`;
-  if (name === "ValidationException" && /\bkeys?\b/i.test(said))
-    return `Table "${table}" is not made for Politely: its key has to be a string named "key", without a sort key (${said}). Give the store a table of its own; createTable() makes one.`;
-  return `DynamoDB did not do what was asked for (${name === "" ? said : `${name}: ${said}`}). Check the client's region and endpoint, the network, and table "${table}". It may or may not have happened.`;
 }

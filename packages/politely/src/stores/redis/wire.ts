@@ -1,174 +1,197 @@
+import { type Calendar, WallCalendar } from "../../core/calendar.js";
+import { isNothing } from "../../core/key.js";
 import type { Rule } from "../../core/rule.js";
 import { StoreError } from "../../errors.js";
 import type { LimitKind } from "../../observe/types.js";
-import type {
-  AskedKey,
-  LimitOperation,
-  LookOperation,
-  LookReply,
-  Operation,
-  ReplyTo,
-  SettleReply,
-  TakeOperation,
-  TakeReply,
-  Told,
-} from "../operations.js";
-import { calendarName } from "./calendars.js";
+import type { Operation, ReplyTo, Told } from "../operations.js";
+import { processOf } from "../storedKey.js";
 
-// What goes to a script as JSON, and what comes back as lists. JSON has null for infinite numbers. In replies instants are distances from the time
+// What goes to the script as JSON, and what comes back as lists. JSON has null for infinite numbers. In replies instants are distances from the time
 // at which they were given first, and what is missing or infinite is null.
 
-/** Rules as scripts read them: what is not limited is left out. */
-const rules = new WeakMap<Rule, object>();
+/** Rules as the script reads them, in JSON: what is not limited is left out. */
+const ruleTexts = new WeakMap<Rule, string>();
 
-function ruleOf(rule: Rule): object {
-  let known = rules.get(rule);
-  if (known === undefined) {
-    const { quota, concurrency, rateCount } = rule;
-    known = {
-      off: rule.enabled ? undefined : true,
-      gap: rule.gapUs || undefined,
-      ...(rateCount > 0 ? { count: rateCount, per: rule.ratePerUs, burst: rule.burst } : {}),
-      windows: rule.windows.map(({ count, perUs, grainUs }) => ({ count, per: perUs, grain: grainUs })),
-      quota: quota && { count: quota.count, calendar: calendarName(quota) },
-      places: concurrency === Number.POSITIVE_INFINITY ? undefined : concurrency,
-      fromAnswer: rule.fromAnswer || undefined,
-      maxHold: rule.maxHoldUs,
-      ttl: rule.permitTtlUs,
-    };
-    rules.set(rule, known);
-  }
-  return known;
-}
-
-/** The rules that an operation speaks of. */
-export function rulesOf(operation: LimitOperation): readonly Rule[] {
-  return operation.kind === "renew" ? operation.rules : operation.keys.map(({ rule }) => rule);
-}
-
-/**
- * What a script is told of an operation: the operation itself, with its rules as scripts read them, and where periods of calendars begin. What is as
- * usual is left out, since reading takes time.
- */
-export function argumentOf(operation: LimitOperation, periods: object | undefined, channel: string): string {
-  const isAsked = operation.kind === "take" || operation.kind === "look";
-  const more = { kind: undefined, isAgain: undefined, periods, channel: isAsked ? undefined : channel };
-  if (operation.kind === "renew") {
-    const { rules: own, places, ...rest } = operation;
-    const keys = own.map((rule, index) => ({ rule: ruleOf(rule), places: places[index] }));
-    return JSON.stringify({ ...rest, ...more, keys });
-  }
-  const keys = operation.keys.map((key) => {
-    const { backoff, cooldownUs } = key.rule;
-    const cost = key.cost.rate === 1 && key.cost.window === 1 && key.cost.quota === 1 ? undefined : key.cost;
-    const slowUs = ("slowUs" in key && key.slowUs) || undefined;
-    return { ...key, rule: ruleOf(key.rule), cost, slowUs, ...(isAsked ? {} : { backoff, cooldownUs }) };
+function ruleText(rule: Rule): string {
+  const { quota, concurrency, rateCount, ratePerUs: per, burst } = rule;
+  const text = JSON.stringify({
+    off: rule.enabled ? undefined : true,
+    gap: rule.gapUs || undefined,
+    ...(rateCount > 0 ? { count: rateCount, per, burst } : {}),
+    windows: rule.windows.map(({ count, perUs, grainUs }) => ({ count, per: perUs, grain: grainUs })),
+    quota: quota && { count: quota.count, calendar: calendarName(quota) },
+    places: concurrency === Number.POSITIVE_INFINITY ? undefined : concurrency,
+    fromAnswer: rule.fromAnswer || undefined,
+    maxHold: rule.maxHoldUs,
+    ttl: rule.permitTtlUs,
   });
-  return JSON.stringify({ ...operation, ...more, keys });
+  ruleTexts.set(rule, text);
+  return text;
 }
 
-/** Reads what a script answers. Throws `StoreError` for anything that none does. */
+/** How the script names a calendar. */
+function calendarName({ per, timeZone }: Calendar): string {
+  return `${per} ${timeZone}`;
+}
+
+/** Where periods of calendars begin, which the script does not know: the one before, the present and the next one of each calendar, in milliseconds. */
+export class Calendars {
+  readonly #bounds = new Map<string, readonly number[]>();
+
+  /** Learns a calendar, or its periods around another time than this process takes it to be. */
+  add(name: string, wallMs: number): void {
+    const [per, timeZone] = name.split(" ") as [Calendar["per"], string];
+    const at = (ms: number): ReturnType<WallCalendar["periodAt"]> =>
+      new WallCalendar(Date.now).periodAt({ per, timeZone }, ms);
+    const { startsAtMs, endsAtMs } = at(wallMs);
+    this.#bounds.set(name, [at(startsAtMs - 1).startsAtMs, startsAtMs, endsAtMs, at(endsAtMs).endsAtMs]);
+  }
+
+  /** All that were needed so far. */
+  text(needed: Iterable<Rule>): string {
+    for (const { quota } of needed) {
+      if (quota !== undefined && !this.#bounds.has(calendarName(quota))) this.add(calendarName(quota), Date.now());
+    }
+    return JSON.stringify(Object.fromEntries(this.#bounds));
+  }
+}
+
+/** What the script is told: operations, and once each the rules that they speak of. What is as usual is left out, since reading takes time. */
+export function argumentOf(operations: readonly Operation[], calendars: Calendars, channel: string): string {
+  const numbers = new Map<Rule, number>();
+  const numberOfRule = (rule: Rule): number => {
+    const number = numbers.get(rule) ?? numbers.size + 1;
+    numbers.set(rule, number);
+    return number;
+  };
+  const ops = operations.map((operation) => JSON.stringify(written(operation, numberOfRule)));
+  const rules = Array.from(numbers.keys(), (rule) => ruleTexts.get(rule) ?? ruleText(rule));
+  const periods = calendars.text(numbers.keys());
+  return `{"ops":[${ops.join()}],"rules":[${rules.join()}],"periods":${periods},"channel":${JSON.stringify(channel)}}`;
+}
+
+function written(operation: Operation, numberOfRule: (rule: Rule) => number): object {
+  if (operation.kind === "lease") return operation;
+  if (operation.kind === "renew") {
+    const { rules, places, ...others } = operation;
+    return { ...others, keys: rules.map((rule, index) => ({ rule: numberOfRule(rule), places: places[index] })) };
+  }
+  const { kind } = operation;
+  const keys = operation.keys.map((key) => {
+    const { cost, rule } = key;
+    const isOne = cost.rate === 1 && cost.window === 1 && cost.quota === 1;
+    const own = { ...key, rule: numberOfRule(rule), cost: isOne ? undefined : cost };
+    if ("slowUs" in own) Object.assign(own, { slowUs: own.slowUs || undefined });
+    else if (isNothing(own.unused)) Object.assign(own, { unused: undefined });
+    return kind === "take" || kind === "look" ? own : { ...own, backoff: rule.backoff, cooldownUs: rule.cooldownUs };
+  });
+  // What gives nothing back may be carried out twice.
+  const isFree =
+    kind === "settle" ? keys.every((key) => !("unused" in key) || key.unused === undefined) : kind === "look";
+  const sender = kind === "look" ? undefined : processOf(kind === "settle" ? operation.place : operation.asker);
+  return { ...operation, isAgain: undefined, process: sender, isFree: isFree || undefined, keys };
+}
+
+/** Reads a part of a reply. Instants are distances from `from`. */
+type Read = (value: unknown, from: number) => unknown;
+
+const list =
+  (read: Read): Read =>
+  (value, from) =>
+    listOf(value).map((one) => read(one, from));
+const object = (fields: Readonly<Record<string, Read>>): Read => {
+  const all = Object.entries(fields);
+  return (value, from) => {
+    const parts = listOf(value);
+    return Object.fromEntries(all.map(([name, read], index) => [name, read(parts[index], from)]));
+  };
+};
+const or =
+  (read: Read, missing: unknown): Read =>
+  (value, from) =>
+    value === null ? missing : read(value, from);
+
+/** Clients may be set to give numbers as text. */
+const number = (value: unknown): number => {
+  const read = value === null ? Number.NaN : Number(value ?? Number.NaN);
+  if (Number.isNaN(read)) throw new TypeError("no number");
+  return read;
+};
+const flag: Read = (value) => number(value) === 1;
+const instant: Read = (value, from) => from + number(value);
+/** Clients may be set to give bytes. */
+const text = (value: unknown): string => {
+  if (!isText(value)) throw new TypeError("no text");
+  return typeof value === "string" ? value : new TextDecoder().decode(value);
+};
+const [early, late] = [or(instant, Number.NEGATIVE_INFINITY), or(instant, Number.POSITIVE_INFINITY)];
+
+const told = {
+  index: number,
+  limit: text,
+  atUs: late,
+  awaitedUntilUs: or(instant, undefined),
+  because: or(text, undefined),
+  which: number,
+};
+const part = object({ previousUs: early, unitsBefore: number, period: number });
+const grant = object({ startedUs: instant, count: number, token: number, parts: list(part) });
+const hold = object({ index: number, untilUs: instant, step: number, because: text });
+const counts = { starts: number, throttled: number, inFlight: number, waiting: number, tokens: number };
+const window = object({ used: number, freeUs: late, leavesUs: early });
+const view = object({ ...counts, lastUs: early, heldUntilUs: early, windows: list(window) });
+const settled = object({ wake: list(text), holds: list(hold) });
+
+/** What the lists are that a script answers with: the fields of each reply, in order. */
+const REPLIES: Readonly<Record<Operation["kind"], Read>> = {
+  take: object({
+    members: number,
+    isHeld: flag,
+    isFollowed: flag,
+    grants: list(grant),
+    stop: or(object({ ...told, turnUs: instant }), undefined),
+  }),
+  settle: settled,
+  record: settled,
+  renew: object({ wake: list(text), members: number }),
+  look: object({ members: number, told: list(object(told)), keys: list(view) }),
+  lease: object({ isHeld: flag, token: number, remainingUs: number, label: text }),
+};
+
+/** A limit in the way, as the script tells it. */
+type Coded = Omit<Told, "words"> & { readonly which: number };
+
+/** Reads what the script answers to an operation. Throws `StoreError` for anything that it never does, and `Error` with its own words. */
 export function readReply(operation: Operation, reply: unknown): ReplyTo<Operation> {
+  if (Array.isArray(reply) && reply.length === 1 && isText(reply[0])) throw new Error(text(reply[0]));
   try {
-    const [now, ...others] = listOf(reply);
-    const nowUs = numberOf(now);
-    if (operation.kind === "lease") {
-      const [isHeld, token, remainingUs] = others.slice(0, 3).map((value) => numberOf(value));
-      return { nowUs, isHeld: isHeld === 1, token, remainingUs, label: textOf(others[3]) };
-    }
-    const [age, moved, what] = others;
-    const instant = (value: unknown, missing?: number): number => nowUs + numberOf(age) + numberOf(value, missing);
-    const rest = listOf(what);
-    switch (operation.kind) {
-      case "take":
-        return { nowUs, ...readTake(operation, instant, numberOf(moved), rest) };
-      case "settle":
-      case "record":
-        return { nowUs, ...readSettle(instant, rest) };
-      case "renew":
-        return { nowUs, wake: listOf(rest[0]).map(textOf), members: numberOf(rest[1]) };
-      case "look":
-        return { nowUs, ...readLook(operation, instant, rest) };
-    }
+    const [now, age, what] = listOf(reply);
+    const nowUs = number(now);
+    const read = { nowUs, ...(REPLIES[operation.kind](what, nowUs + number(age)) as object) };
+    const worded = ({ which, ...one }: Coded): Told =>
+      "keys" in operation
+        ? { ...one, words: wordsOf(one, which, operation.keys[one.index].rule) }
+        : { ...one, words: "" };
+    if ("stop" in read && read.stop !== undefined) read.stop = worded(read.stop as Coded);
+    if ("told" in read) read.told = (read.told as Coded[]).map(worded);
+    return read as ReplyTo<Operation>;
   } catch (cause) {
-    const text = JSON.stringify(reply) ?? typeof reply;
+    const got = JSON.stringify(reply) ?? typeof reply;
     throw new StoreError(
-      `Redis answered something that the script never does: ${text.slice(0, 200)}. Give the store a client whose replies nobody changes.`,
+      `Redis answered something that the script never does: ${got.slice(0, 200)}. Give the store a client whose replies nobody changes.`,
       { cause, isLasting: true },
     );
   }
 }
 
-/** The instant at a distance; `missing` is that of one that is not there. */
-type Instant = (distance: unknown, missing?: number) => number;
-type List = readonly unknown[];
-
-function readTake(
-  { keys }: TakeOperation,
-  instant: Instant,
-  movedUs: number,
-  [members, flags, some, last]: List,
-): Omit<TakeReply, "nowUs"> {
-  const grants = listOf(some).map((one) => {
-    const [ahead, count, token, ...each] = listOf(one);
-    const startedUs = instant(ahead);
-    const parts = keys.map((_, index) => ({
-      previousUs: startedUs - numberOf(each[3 * index], Number.POSITIVE_INFINITY),
-      unitsBefore: numberOf(each[3 * index + 1]),
-      period: numberOf(each[3 * index + 2]),
-    }));
-    return { startedUs, count: numberOf(count), token: startedUs - movedUs + numberOf(token), parts };
-  });
-  const isStopped = last !== null && last !== undefined;
-  const stop = isStopped ? { ...toldOf(last, instant, keys), turnUs: instant(listOf(last)[6]) } : undefined;
-  const [isHeld, isFollowed] = [numberOf(flags) % 2 === 1, numberOf(flags) >= 2];
-  return { grants, stop, members: numberOf(members), isHeld, isFollowed };
-}
-
-function readSettle(instant: Instant, [wake, some]: List): Omit<SettleReply, "nowUs"> {
-  const holds = listOf(some).map((hold) => {
-    const [index, until, step, because] = listOf(hold);
-    return { index: numberOf(index), untilUs: instant(until), step: numberOf(step), because: textOf(because) };
-  });
-  return { holds, wake: listOf(wake).map(textOf) };
-}
-
-function readLook({ keys }: LookOperation, instant: Instant, [members, told, views]: List): Omit<LookReply, "nowUs"> {
-  return {
-    members: numberOf(members),
-    told: listOf(told).map((one) => toldOf(one, instant, keys)),
-    keys: listOf(views).map((view) => {
-      const [last, held, windows, ...numbers] = listOf(view);
-      const [starts, throttled, inFlight, waiting, tokens] = numbers.map((value) => numberOf(value));
-      return {
-        starts,
-        throttled,
-        inFlight,
-        waiting,
-        tokens,
-        lastUs: instant(last, Number.NEGATIVE_INFINITY),
-        heldUntilUs: instant(held, Number.NEGATIVE_INFINITY),
-        windows: listOf(windows).map((window) => {
-          const [used, free, leaves] = listOf(window);
-          const freeUs = instant(free, Number.POSITIVE_INFINITY);
-          return { used: numberOf(used), freeUs, leavesUs: instant(leaves, Number.NEGATIVE_INFINITY) };
-        }),
-      };
-    }),
-  };
-}
-
 /** A limit in the way, in the words of `core/limits/`. */
-function toldOf(told: unknown, instant: Instant, keys: readonly AskedKey[]): Told {
-  const [index, limit, at, awaited, cause, which] = listOf(told);
-  const because = cause === null ? undefined : textOf(cause);
-  const { text } = keys[numberOf(index)].rule;
-  const words: Readonly<Record<string, string>> = {
-    minDelay: `at least ${text.minDelay} between starts`,
-    rate: `rate ${text.rate}`,
-    window: `window ${text.windows[numberOf(which) - 1]}`,
-    quota: `quota ${text.quota}`,
-    concurrency: `concurrency ${text.concurrency}, all in flight`,
+function wordsOf({ limit, because }: Pick<Told, "limit" | "because">, which: number, { text: written }: Rule): string {
+  const words: Partial<Record<LimitKind, string>> = {
+    minDelay: `at least ${written.minDelay} between starts`,
+    rate: `rate ${written.rate}`,
+    window: `window ${written.windows[which - 1]}`,
+    quota: `quota ${written.quota}`,
+    concurrency: `concurrency ${written.concurrency}, all in flight`,
     pause: "paused",
     cooldown: `cooling down after ${because}`,
     probe: `one probe is out after ${because}`,
@@ -176,10 +199,7 @@ function toldOf(told: unknown, instant: Instant, keys: readonly AskedKey[]): Tol
     robots: `robots.txt says ${because}`,
     queue: "others are ahead",
   };
-  const kind = textOf(limit) as LimitKind;
-  const awaitedUntilUs = awaited === null ? undefined : instant(awaited);
-  const atUs = instant(at, Number.POSITIVE_INFINITY);
-  return { index: numberOf(index), limit: kind, atUs, words: words[kind], awaitedUntilUs, because };
+  return words[limit] ?? "";
 }
 
 function listOf(value: unknown): readonly unknown[] {
@@ -187,16 +207,6 @@ function listOf(value: unknown): readonly unknown[] {
   throw new TypeError("no list");
 }
 
-/** Clients may be set to give numbers as text. */
-function numberOf(value: unknown, missing = Number.NaN): number {
-  const number = value === null ? missing : Number(value ?? Number.NaN);
-  if (Number.isNaN(number)) throw new TypeError("no number");
-  return number;
-}
-
-/** Clients may be set to give bytes. */
-function textOf(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
-  throw new TypeError("no text");
+function isText(value: unknown): value is string | Uint8Array {
+  return typeof value === "string" || value instanceof Uint8Array;
 }

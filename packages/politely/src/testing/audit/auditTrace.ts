@@ -1,20 +1,12 @@
 import { compilePolicy } from "../../policy/compile.js";
 import type { CompiledPolicy, PolicyInput, ResolvedTarget } from "../../policy/types.js";
-import { type Asked, Entries } from "./entries.js";
-import { judgeKey } from "./judgeKey.js";
-import { KeyTally, type TallyAbout } from "./keyTally.js";
-import { Numbers } from "./numbers.js";
-import { greatestCrowd } from "./occupancy.js";
-import type { AuditRule } from "./quota.js";
-import { ignoredRetryAfters } from "./retryAfters.js";
-import { fullestRun } from "./spacing.js";
-import { type Timeline, timelineOf } from "./timeline.js";
+import { ignoredRetryAfters, judgeKey } from "./judge.js";
+import { type AuditRule, fullestRun, greatestCrowd } from "./runs.js";
+import { type Asked, type Timeline, Trace, timelineOf } from "./trace.js";
 import type { AuditedKey, AuditOptions, AuditPeak, AuditReport, TraceAudit, TraceEntry } from "./types.js";
 
-const MAX_ENTRIES = 10_000_000;
-const MAX_PROOF = 10;
-const SECOND_US = 1_000_000;
-const MAX_HOSTS_KNOWN = 10_000;
+const secondUs = 1_000_000;
+const maxHostsKnown = 10_000;
 
 /**
  * Says whether a trace kept to a policy: for each key the tightest violation of each limit, with the entries that prove it.
@@ -50,109 +42,107 @@ export function auditTrace(
 
 /** Begins an audit that takes its trace entry by entry: `auditTrace` for logs too long for a list. Keeps about 60 bytes of each. */
 export function createTraceAudit(policy: PolicyInput = {}, options: AuditOptions = {}): TraceAudit {
-  checkOptions(options);
+  for (const [name, isFine, rule] of optionRules) {
+    const value = options[name];
+    if (value !== undefined && !isFine(value)) throw new RangeError(`${name} must be ${rule}; got ${value}.`);
+  }
   return new Audit(compilePolicy(policy), options);
+}
+
+type Target = Parameters<CompiledPolicy["resolve"]>[0];
+type OptionRule = readonly [name: keyof AuditOptions, isFine: (value: number) => boolean, rule: string];
+
+const isLength = (ms: number): boolean => ms >= 0 && ms <= 1e12;
+const isWholeFrom = (least: number) => (count: number) => Number.isSafeInteger(count) && count >= least;
+
+const optionRules: readonly OptionRule[] = [
+  ["slackMs", isLength, "milliseconds from 0 to 1e12"],
+  ["answerWithinMs", isLength, "milliseconds from 0 to 1e12"],
+  ["wallAtZeroMs", Number.isFinite, "finite"],
+  ["maxProof", isWholeFrom(2), "a whole number from 2"],
+  ["maxEntries", (count) => isWholeFrom(1)(count) && count <= 2 ** 32, "a whole number from 1 to 2^32"],
+];
+
+type Costs = Readonly<Record<"rate" | "window" | "quota", number>>;
+
+/** Which key, what it is held against, and what was counted under it. */
+interface Key extends Pick<AuditedKey, "kind" | "key" | "intent" | "origin"> {
+  readonly rule: AuditRule;
+  readonly ids: number[];
+  readonly statuses: Map<number, number>;
+  readonly asked: Asked[];
+  /** Of entries that cost something else than one unit. */
+  readonly costs: Map<number, Costs>;
 }
 
 class Audit implements TraceAudit {
   readonly #policy: CompiledPolicy;
   readonly #options: AuditOptions;
-  readonly #entries: Entries;
-  readonly #tallies = new Map<string, KeyTally>();
-  /** Pairs: the number of a key, and of an entry counted under it. */
-  readonly #counted = new Numbers();
-  /** Host names as they were written, for logs that have few of them. */
-  readonly #hosts = new Map<string, ResolvedTarget>();
+  readonly #trace: Trace;
+  readonly #keys = new Map<string, Key>();
+  /** The keys of hosts as they were written, for logs that have few of them. */
+  readonly #ofHost = new Map<string, readonly Key[]>();
   /** Many hosts share a rule. */
   readonly #limits = new Map<AuditRule, readonly string[]>();
 
   constructor(policy: CompiledPolicy, options: AuditOptions) {
     this.#policy = policy;
     this.#options = options;
-    this.#entries = new Entries(options);
+    this.#trace = new Trace(options);
   }
 
   add(entry: TraceEntry): void {
-    const most = this.#options.maxEntries ?? MAX_ENTRIES;
-    if (this.#entries.length >= most)
-      throw new RangeError(`The trace has more than ${most} entries. Divide it, or raise maxEntries.`);
-    const target = this.#resolve(entry);
-    const read = this.#entries.read(entry);
-    checkCost(entry.cost);
-    const id = this.#entries.keep(read);
-    const status = entry.unused === true ? undefined : entry.status;
-    for (const tally of this.#talliesOf(target)) {
-      tally.add(id, status, entry.cost);
-      this.#counted.push(tally.number);
-      this.#counted.push(id);
+    const { maxEntries = 10_000_000 } = this.#options;
+    const id = this.#trace.length;
+    if (id >= maxEntries)
+      throw new RangeError(`The trace has more than ${maxEntries} entries. Divide it, or raise maxEntries.`);
+    const { cost = 1, status, host, url, intent, scopes } = entry;
+    checkCost(cost);
+    const isHostAlone = url === undefined && intent === undefined && scopes === undefined && host !== undefined;
+    const target =
+      (isHostAlone && this.#ofHost.get(host)) || this.#policy.resolve({ url, host, intent, scopes } as Target);
+    const asked = this.#trace.add(entry);
+    const keys = "key" in target ? this.#keysOf(target) : target;
+    for (const key of keys) {
+      key.ids.push(id);
+      if (status !== undefined && entry.unused !== true) key.statuses.set(status, (key.statuses.get(status) ?? 0) + 1);
+      if (cost !== 1) key.costs.set(id, costsOf(key, cost));
     }
-    if (read.asked !== undefined) this.#hostTally(target.key).addAsked({ id, ...read.asked });
+    if (asked !== undefined) keys[0].asked.push(asked);
+    if (!isHostAlone || keys === target) return;
+    if (this.#ofHost.size >= maxHostsKnown) this.#ofHost.clear();
+    this.#ofHost.set(detached(host), keys);
   }
 
   report(): AuditReport {
-    const tallies = [...this.#tallies.values()];
-    const ids = this.#idsByKey(tallies);
-    const keys = tallies.map((tally, index) => this.#judge(tally, ids[index]));
-    return { isClean: keys.every(({ isClean }) => isClean), entries: this.#entries.length, keys };
+    const keys = [...this.#keys.values()].map((key) => this.#judge(key));
+    return { isClean: keys.every(({ isClean }) => isClean), entries: this.#trace.length, keys };
   }
 
-  #resolve({ url, host, intent, scopes }: TraceEntry): ResolvedTarget {
+  /** The keys of a request, its host's first. */
+  #keysOf({ key, intent, scopes }: ResolvedTarget): readonly Key[] {
     const policy = this.#policy;
-    if (intent === undefined && scopes === undefined && url === undefined && host !== undefined) {
-      const known = this.#hosts.get(host);
-      if (known !== undefined) return known;
-      const name = detached(host);
-      const target = policy.resolve({ host: name });
-      if (this.#hosts.size >= MAX_HOSTS_KNOWN) this.#hosts.clear();
-      this.#hosts.set(name, target);
-      return target;
-    }
-    return policy.resolve({
-      ...(url === undefined ? {} : { url }),
-      ...(host === undefined ? {} : { host }),
-      ...(intent === undefined ? {} : { intent }),
-      ...(scopes === undefined ? {} : { scopes }),
-    });
-  }
-
-  #hostTally(key: string): KeyTally {
-    return this.#tally(`host\n${key}`, () => {
-      const { rule, origin } = this.#policy.hostRule(key);
-      return { kind: "host", key: detached(key), origin, rule, costName: "host" };
-    });
-  }
-
-  #talliesOf({ key, intent, scopes }: ResolvedTarget): KeyTally[] {
-    const policy = this.#policy;
-    const tallies = [this.#hostTally(key)];
-    const host = policy.hostRule(key);
-    if (host.exempt) return tallies;
-    const add = (name: string, rule: AuditRule | undefined, make: (rule: AuditRule) => TallyAbout): void => {
-      if (rule !== undefined) tallies.push(this.#tally(name, () => make(rule)));
+    const { rule, origin, exempt, intents, scopes: own = [] } = policy.hostRule(key);
+    const keys: Key[] = [];
+    const add = (kind: Key["kind"], of: Pick<Key, "key" | "origin" | "intent">, found: AuditRule | undefined): void => {
+      if (found === undefined) return;
+      const name = `${kind}\n${of.key}\n${of.intent}`;
+      let known = this.#keys.get(name);
+      if (known === undefined) {
+        const nothing = { ids: [], statuses: new Map(), asked: [], costs: new Map() };
+        known = { kind, ...of, key: detached(of.key), rule: found, ...nothing };
+        this.#keys.set(name, known);
+      }
+      keys.push(known);
     };
-    if (intent !== undefined) {
-      const origin = `${host.origin}.intents.${intent}`;
-      add(`intent\n${key}\n${intent}`, host.intents.get(intent), (rule) => {
-        return { kind: "intent", key, intent, origin, rule, costName: "intent" };
-      });
-    }
-    for (const scope of host.scopes === undefined ? scopes : new Set([...host.scopes, ...scopes])) {
-      add(`scope\n${scope}`, policy.scopeRule(scope), (rule) => {
-        return { kind: "scope", key: scope, origin: "scopes", rule, costName: scope };
-      });
-    }
-    add("global", policy.global, (rule) => {
-      return { kind: "global", key: "global", origin: "global", rule, costName: "global" };
-    });
-    return tallies;
-  }
-
-  #tally(name: string, about: () => TallyAbout): KeyTally {
-    const known = this.#tallies.get(name);
-    if (known !== undefined) return known;
-    const tally = new KeyTally(this.#tallies.size, about());
-    this.#tallies.set(name, tally);
-    return tally;
+    add("host", { key, origin, intent: undefined }, rule);
+    if (exempt) return keys;
+    if (intent !== undefined)
+      add("intent", { key, intent, origin: `${origin}.intents.${intent}` }, intents.get(intent));
+    for (const scope of new Set([...own, ...scopes]))
+      add("scope", { key: scope, origin: "scopes", intent: undefined }, policy.scopeRule(scope));
+    add("global", { key: "global", origin: "global", intent: undefined }, policy.global);
+    return keys;
   }
 
   #limitsOf(rule: AuditRule): readonly string[] {
@@ -161,36 +151,19 @@ class Audit implements TraceAudit {
     return known;
   }
 
-  /** The entries of each key, one list after the other in the same memory. */
-  #idsByKey(tallies: readonly KeyTally[]): Uint32Array[] {
-    const all = new Uint32Array(this.#counted.length / 2);
-    const ends: number[] = [];
-    let end = 0;
-    for (const { count } of tallies) {
-      ends.push(end);
-      end += count;
-    }
-    for (let index = 0; index < this.#counted.length; index += 2) {
-      const number = this.#counted.at(index);
-      all[ends[number]] = this.#counted.at(index + 1);
-      ends[number] += 1;
-    }
-    return tallies.map(({ count }, index) => all.subarray(ends[index] - count, ends[index]));
-  }
-
-  #judge(tally: KeyTally, ids: Uint32Array): AuditedKey {
-    const entries = this.#entries;
-    const { kind, key, intent, origin, rule } = tally.about;
-    const timeline = timelineOf(entries, ids);
-    const maxProof = this.#options.maxProof ?? MAX_PROOF;
-    const unitsOf = tally.unitsOf.bind(tally);
-    const it = { entries, ids, timeline, rule, unitsOf, maxProof, wallAtZeroMs: this.#options.wallAtZeroMs ?? 0 };
-    const violations = rule.enabled ? judgeKey(it) : [];
-    const asked: readonly Asked[] = rule.enabled ? tally.asked : [];
-    const ignored = ignoredRetryAfters(entries, ids, asked, maxProof);
-    const inFlight = greatestCrowd(entries, ids, { untilUs: (id) => entries.endOf(id), unitsOf: () => 1 });
-    const hasEnds = ids.some((id) => !Number.isNaN(entries.endOf(id)));
-    const sent = ids.filter((id) => !entries.isUnused(id));
+  #judge({ kind, key, intent, origin, rule, ...counted }: Key): AuditedKey {
+    const trace = this.#trace;
+    const { maxProof = 10, wallAtZeroMs = 0 } = this.#options;
+    const ids = Uint32Array.from(counted.ids);
+    const timeline = timelineOf(trace, ids);
+    const { costs } = counted;
+    const unitsOf = (id: number, of: keyof Costs): number => (costs.size === 0 ? 1 : (costs.get(id)?.[of] ?? 1));
+    const violations = rule.enabled ? judgeKey({ trace, ids, timeline, rule, unitsOf, maxProof, wallAtZeroMs }) : [];
+    const ignored = ignoredRetryAfters(trace, ids, rule.enabled ? counted.asked : [], maxProof);
+    const inFlight = greatestCrowd(trace, ids, { untilUs: (id) => trace.endOf(id), unitsOf: () => 1 });
+    const hasEnds = ids.some((id) => !Number.isNaN(trace.endOf(id)));
+    const sent = ids.filter((id) => trace.isSent(id));
+    const statuses = [...counted.statuses].map(([status, count]) => ({ status, count }));
     return {
       kind,
       key,
@@ -199,9 +172,9 @@ class Audit implements TraceAudit {
       limits: this.#limitsOf(rule),
       isLimited: rule.enabled,
       requests: sent.length,
-      statuses: tally.statuses(),
-      firstMs: sent.reduce((least, id) => Math.min(least, entries.loOf(id)), Number.POSITIVE_INFINITY) / 1000,
-      lastMs: sent.reduce((most, id) => Math.max(most, entries.hiOf(id)), Number.NEGATIVE_INFINITY) / 1000,
+      statuses: statuses.toSorted((one, other) => one.status - other.status),
+      firstMs: sent.reduce((least, id) => Math.min(least, trace.loOf(id)), Number.POSITIVE_INFINITY) / 1000,
+      lastMs: sent.reduce((most, id) => Math.max(most, trace.hiOf(id)), Number.NEGATIVE_INFINITY) / 1000,
       peaks: peaksOf(timeline, rule),
       peakConcurrency: hasEnds ? (inFlight?.units ?? 0) : undefined,
       violations,
@@ -212,9 +185,18 @@ class Audit implements TraceAudit {
   }
 }
 
+/** What an entry takes from each kind of limit of a key. A record may speak of the key by its name. */
+function costsOf({ kind, key }: Key, cost: NonNullable<TraceEntry["cost"]>): Costs {
+  if (typeof cost === "number") return { rate: cost, window: cost, quota: cost };
+  const name = kind === "scope" ? key : kind;
+  const own = Object.hasOwn(cost, name) ? cost[name] : undefined;
+  const of = (limit: string): number => own ?? (Object.hasOwn(cost, limit) ? cost[limit] : 1);
+  return { rate: of("rate"), window: of("window"), quota: of("quota") };
+}
+
 /** The most starts in a second and in the length of each limit. Two limits of one length: the stricter. */
 function peaksOf(timeline: Timeline, rule: AuditRule): AuditPeak[] {
-  const allowed = new Map<number, number | undefined>([[SECOND_US, undefined]]);
+  const allowed = new Map<number, number | undefined>([[secondUs, undefined]]);
   const note = (perUs: number, count: number): void => {
     if (perUs > 0) allowed.set(perUs, Math.min(count, allowed.get(perUs) ?? count));
   };
@@ -247,28 +229,10 @@ function detached(text: string): string {
   return ` ${text}`.slice(1);
 }
 
-function checkCost(cost: TraceEntry["cost"]): void {
-  if (cost === undefined || cost === 1) return;
+function checkCost(cost: NonNullable<TraceEntry["cost"]>): void {
+  if (cost === 1) return;
   for (const units of typeof cost === "number" ? [cost] : Object.values(cost)) {
     if (!Number.isSafeInteger(units) || units < 0)
       throw new RangeError(`cost must be a whole number from 0; got ${units}.`);
   }
-}
-
-function checkOptions({
-  slackMs = 0,
-  answerWithinMs = 0,
-  wallAtZeroMs = 0,
-  maxProof = 2,
-  maxEntries = 1,
-}: AuditOptions): void {
-  for (const [name, value] of Object.entries({ slackMs, answerWithinMs })) {
-    if (!(value >= 0 && value <= 1e12))
-      throw new RangeError(`${name} must be milliseconds from 0 to 1e12; got ${value}.`);
-  }
-  if (!Number.isFinite(wallAtZeroMs)) throw new RangeError(`wallAtZeroMs must be finite; got ${wallAtZeroMs}.`);
-  if (!Number.isSafeInteger(maxProof) || maxProof < 2)
-    throw new RangeError(`maxProof must be a whole number from 2; got ${maxProof}.`);
-  if (!Number.isSafeInteger(maxEntries) || maxEntries < 1 || maxEntries > 2 ** 32)
-    throw new RangeError(`maxEntries must be a whole number from 1 to 2^32; got ${maxEntries}.`);
 }

@@ -1,81 +1,69 @@
+import { onAbort } from "../../http/onAbort.js";
 import type { Clock } from "../../types.js";
-import type { Outgoing } from "./host.js";
-import type { BodyRule } from "./rules.js";
+import type { Body } from "./options.js";
 
 const slowPieces = 10;
 const pieceBytes = 64 * 1_024;
 const letter = 0x78;
 
-/** A body on its way, and how to break it off. */
-export interface Sending {
-  readonly stream: ReadableStream<Uint8Array<ArrayBuffer>>;
-  /** Makes the reader's next read reject with this. Nothing happens after the end. */
-  fail(reason: unknown): void;
+type Controller = ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>;
+
+/** How a body is sent. */
+export interface Way {
+  readonly clock: Clock;
+  /** The client goes away: its next read rejects with the reason. */
+  readonly signal: AbortSignal | undefined;
+  readonly startMs: number;
+  /** 0: as fast as it is read. */
+  readonly sendMs: number;
+  /** Half of it comes, and then nothing. */
+  readonly isStalled: boolean;
+  /** Called after the last byte, when the reader cancels, or when the client goes away. */
+  readonly onEnd: () => void;
 }
 
-/** Tells whether a body is simply there with its headers, and small enough to be so. */
-export function isWhole({ body, isStalled }: Outgoing): boolean {
-  return body === undefined || (!isStalled && body.sendMs === 0 && typeof body.content !== "number");
-}
-
-/**
- * Sends a body on `clock`: slowly, or until it stalls, or as fast as it is read.
- *
- * A slow body comes at its times whether or not somebody reads it. `onEnd` is called once: after the last byte, when the
- * reader cancels, or by `fail`.
- */
-export function sendBody(outgoing: Outgoing, body: BodyRule, clock: Clock, onEnd: () => void): Sending {
-  const bytes = typeof body.content === "number" ? body.content : body.content.length;
+/** A body on its way. A slow one comes at its times whether or not somebody reads it. */
+export function bodyStream({ content, bytes }: Body, way: Way): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const { clock, signal, startMs, sendMs, isStalled, onEnd } = way;
   let timer: unknown;
-  let isOver = false;
-  let controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | undefined;
-
+  let sent = 0;
+  let unwatch: (() => void) | undefined;
   const end = (): void => {
-    if (isOver) return;
-    isOver = true;
     clock.clearTimer(timer);
+    unwatch?.();
     onEnd();
   };
-  const push = (from: number, to: number, isLast: boolean): void => {
-    if (to > from) controller?.enqueue(slice(body.content, from, to));
+  const push = (to: number, isLast: boolean, controller: Controller): void => {
+    // A copy that its reader may keep.
+    const piece = typeof content === "number" ? new Uint8Array(to - sent).fill(letter) : content.slice(sent, to);
+    if (to > sent) controller.enqueue(piece);
+    sent = to;
     if (!isLast) return;
-    controller?.close();
+    controller.close();
     end();
   };
-  const pushSlowly = (piece: number): void => {
-    const atMs = outgoing.startMs + (body.sendMs * piece) / slowPieces;
-    timer = clock.setTimer(atMs, () => {
-      const from = Math.floor((bytes * (piece - 1)) / slowPieces);
-      push(from, Math.floor((bytes * piece) / slowPieces), piece === slowPieces);
-      if (piece < slowPieces) pushSlowly(piece + 1);
+  const pushSlowly = (piece: number, controller: Controller): void => {
+    timer = clock.setTimer(startMs + (sendMs * piece) / slowPieces, () => {
+      push(Math.floor((bytes * piece) / slowPieces), piece === slowPieces, controller);
+      if (piece < slowPieces) pushSlowly(piece + 1, controller);
     });
   };
-
-  let sent = 0;
-  const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
-    start(given) {
-      controller = given;
-      if (outgoing.isStalled) {
-        if (bytes > 1) given.enqueue(slice(body.content, 0, Math.floor(bytes / 2)));
-      } else if (body.sendMs > 0) pushSlowly(1);
+  return new ReadableStream({
+    start(controller) {
+      unwatch =
+        signal &&
+        onAbort(signal, () => {
+          controller.error(signal.reason);
+          end();
+        });
+      if (isStalled) push(Math.floor(bytes / 2), false, controller);
+      else if (sendMs > 0) pushSlowly(1, controller);
     },
-    pull() {
-      if (outgoing.isStalled || body.sendMs > 0) return;
-      const from = sent;
-      sent = Math.min(bytes, from + pieceBytes);
-      push(from, sent, sent === bytes);
+    pull(controller) {
+      if (isStalled || sendMs > 0) return;
+      const to = Math.min(bytes, sent + pieceBytes);
+      push(to, to === bytes, controller);
     },
     cancel: end,
   });
-  const fail = (reason: unknown): void => {
-    if (isOver) return;
-    controller?.error(reason);
-    end();
-  };
-  return { stream, fail };
-}
-
-/** A part of the content, as a copy that its reader may keep. */
-function slice(content: BodyRule["content"], from: number, to: number): Uint8Array<ArrayBuffer> {
-  return typeof content === "number" ? new Uint8Array(to - from).fill(letter) : content.slice(from, to);
 }

@@ -1,5 +1,6 @@
-import type { NamedQuota } from "./clientLimits.js";
-import type { Behaviour, RetryAfterRule } from "./rules.js";
+import type { NamedQuota } from "./limits.js";
+import type { Behaviour } from "./options.js";
+import type { OriginRetryAfter } from "./types.js";
 
 /** An instant on both clocks of an origin, in milliseconds. */
 export interface Instant {
@@ -10,43 +11,50 @@ export interface Instant {
 
 /** Writes `Retry-After` for a request that would be let in at `letInAtMs`; undefined leaves the field out. Infinity: nobody can know. */
 export function retryAfterText(
-  rule: RetryAfterRule,
+  says: OriginRetryAfter,
   letInAtMs: number,
   { nowMs, wallMs }: Instant,
 ): string | undefined {
-  if (rule === undefined) return undefined;
-  if ("text" in rule) return rule.text;
-  if (rule.isTrue && letInAtMs === Number.POSITIVE_INFINITY) return undefined;
-  const trueMs = letInAtMs === Number.POSITIVE_INFINITY ? 0 : Math.max(0, letInAtMs - nowMs);
-  const waitMs = Math.max(0, trueMs * rule.times + rule.plusMs);
-  if (rule.isDate) return httpDate(wholeSeconds(wallMs + waitMs));
+  if (typeof says === "object" && "text" in says) return says.text;
+  const isKnown = letInAtMs < Number.POSITIVE_INFINITY;
+  const trueMs = isKnown ? Math.max(0, letInAtMs - nowMs) : 0;
+  if (typeof says === "object") return String(Math.max(0, wholeSeconds(trueMs + says.plusMs)));
+  if (says === "absent" || !isKnown) return undefined;
   // A true 0 would read as "not told" while the answer was on its way.
-  return String(Math.max(rule.isTrue ? 1 : 0, wholeSeconds(waitMs)));
+  return says === "date" ? httpDate(wholeSeconds(wallMs + trueMs)) : String(Math.max(1, wholeSeconds(trueMs)));
 }
 
 /** Writes the fields of the families that were asked for. None when there is no limit that has something to tell. */
 export function quotaFields(
-  rule: NonNullable<Behaviour["quotaHeaders"]>,
+  { families, resetAs }: NonNullable<Behaviour["quotaHeaders"]>,
   quotas: readonly NamedQuota[],
-  instant: Instant,
+  { nowMs, wallMs }: Instant,
 ): Record<string, string> {
-  const tightest = tightestOf(quotas);
+  const [tightest] = quotas.toSorted(byTightness);
   if (tightest === undefined) return {};
+  const waitMs = ({ resetAtUs }: NamedQuota): number => Math.max(0, resetAtUs / 1_000 - nowMs);
+  const windowOf = ({ windowUs }: NamedQuota): number => Math.max(1, wholeSeconds(windowUs / 1_000));
+  const resetMs = waitMs(tightest);
+  const resets = {
+    delta: wholeSeconds(resetMs),
+    epoch: wholeSeconds(wallMs + resetMs),
+    "epoch-ms": Math.ceil(wallMs + resetMs - 0.000_5),
+  };
   const fields: Record<string, string> = {};
-  if (rule.families.includes("triple")) {
-    Object.assign(fields, threeFields("ratelimit", tightest, resetText(rule.resetAs, tightest, instant)));
-    fields["ratelimit-policy"] = `${tightest.count};w=${windowSeconds(tightest)}`;
+  for (const [family, prefix] of [
+    ["triple", "ratelimit"],
+    ["x", "x-ratelimit"],
+  ] as const) {
+    if (!families.includes(family)) continue;
+    fields[`${prefix}-limit`] = String(tightest.count);
+    fields[`${prefix}-remaining`] = String(tightest.remaining);
+    fields[`${prefix}-reset`] = String(resets[resetAs]);
+    if (family === "triple") fields["ratelimit-policy"] = `${tightest.count};w=${windowOf(tightest)}`;
   }
-  if (rule.families.includes("x")) {
-    Object.assign(fields, threeFields("x-ratelimit", tightest, resetText(rule.resetAs, tightest, instant)));
-  }
-  if (rule.families.includes("list")) {
-    fields["ratelimit-policy"] = quotas
-      .map((each) => `"${each.name}";q=${each.count};w=${windowSeconds(each)}`)
-      .join(", ");
-    fields.ratelimit = quotas
-      .map((each) => `"${each.name}";r=${each.remaining};t=${resetText("delta", each, instant)}`)
-      .join(", ");
+  if (families.includes("list")) {
+    const list = (text: (quota: NamedQuota) => string): string => quotas.map(text).join(", ");
+    fields["ratelimit-policy"] = list((each) => `"${each.name}";q=${each.count};w=${windowOf(each)}`);
+    fields.ratelimit = list((each) => `"${each.name}";r=${each.remaining};t=${wholeSeconds(waitMs(each))}`);
   }
   return fields;
 }
@@ -56,27 +64,9 @@ export function httpDate(wallSeconds: number): string {
   return new Date(Math.floor(wallSeconds) * 1_000).toUTCString();
 }
 
-/** The limit with the least share remaining; of those with nothing, the one that resets last. */
-function tightestOf(quotas: readonly NamedQuota[]): NamedQuota | undefined {
-  return quotas.reduce<NamedQuota | undefined>((tightest, each) => {
-    if (tightest === undefined) return each;
-    const difference = each.remaining / each.count - tightest.remaining / tightest.count;
-    return difference < 0 || (difference === 0 && each.resetAtUs > tightest.resetAtUs) ? each : tightest;
-  }, undefined);
-}
-
-function threeFields(prefix: string, { count, remaining }: NamedQuota, reset: string): Record<string, string> {
-  return { [`${prefix}-limit`]: String(count), [`${prefix}-remaining`]: String(remaining), [`${prefix}-reset`]: reset };
-}
-
-function resetText(as: "delta" | "epoch" | "epoch-ms", quota: NamedQuota, { nowMs, wallMs }: Instant): string {
-  const waitMs = Math.max(0, quota.resetAtUs / 1_000 - nowMs);
-  if (as === "delta") return String(wholeSeconds(waitMs));
-  return String(as === "epoch" ? wholeSeconds(wallMs + waitMs) : Math.ceil(wallMs + waitMs - 0.000_5));
-}
-
-function windowSeconds({ windowUs }: NamedQuota): number {
-  return Math.max(1, wholeSeconds(windowUs / 1_000));
+/** The limit with the least share remaining first; of those with the same, the one that resets last. */
+function byTightness(one: NamedQuota, other: NamedQuota): number {
+  return one.remaining / one.count - other.remaining / other.count || other.resetAtUs - one.resetAtUs;
 }
 
 /** Rounded up, but not for the rounding of binary fractions. */

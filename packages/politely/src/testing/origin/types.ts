@@ -1,69 +1,39 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Clock, Rate } from "../../types.js";
 
-/** What every limit of an origin may say. */
-export interface OriginLimitBase {
-  /** What the origin calls it in `refusedBy` and in `RateLimit`. Default: its kind. Printable ASCII without `"` and `\`. */
-  readonly name?: string;
-  /** What is counted together. Default `"host"`. A header counts by its value, an API key say; who does not send it shares one count. */
-  readonly countBy?: "host" | { readonly header: string };
-  /** So many first requests of each count pass unseen. Default 0. */
-  readonly afterCount?: number;
-  /** The status of its refusals. Default: what `refusal` says. */
-  readonly status?: number;
-}
-
 /**
  * One limit of an origin. A request has to pass all of them; one that is refused counts in none, but in a penalty box.
  *
  * - `leaky-bucket` is nginx's `limit_req`, in its arithmetic: whole milliseconds, thousandths of a request. `burst`
- *   (default 0) requests more than the steady rate are let in. They are held back to keep the rate: all of them but the
- *   first `delay` (default 0), or with `nodelay` none.
+ *   (default 0) requests more than the steady rate are let in. They are held back to keep the rate, with `nodelay` not.
  * - `concurrency` is nginx's `limit_conn`: at most `count` in flight, from arrival until the last byte is sent.
- * - `fixed-window` lets in so many per window. `align: "wall"`, the default, cuts windows at multiples of their length
- *   on the origin's wall clock; `"first"` starts one with its first request.
+ * - `fixed-window` lets in so many per window. Windows are cut at multiples of their length on the origin's wall clock.
  * - `sliding-window` lets in so many in every interval (t, t + P].
  * - `token-bucket` refills at `rate`, starts full and holds `burst` (default 1) tokens.
  * - `penalty-box` bans for `banMs` who comes more often than `rate`, the request that is one too many included. Each
- *   request during a ban adds `lengthenMs` (default `banMs`) to it, to no more than `maxBanMs` (default one day, or
- *   `banMs` if that is more) from then on. `counts: "refusals"` counts what other limits refuse instead of arrivals.
+ *   request during a ban adds `lengthenMs` (default `banMs`) to it, to no more than a day, or `banMs` if that is more.
  */
-export type OriginLimit = OriginLimitBase &
-  (
-    | {
-        readonly kind: "leaky-bucket";
-        readonly rate: Rate;
-        readonly burst?: number;
-        readonly nodelay?: boolean;
-        readonly delay?: number;
-      }
-    | { readonly kind: "concurrency"; readonly count: number }
-    | { readonly kind: "fixed-window"; readonly rate: Rate; readonly align?: "wall" | "first" }
-    | { readonly kind: "sliding-window"; readonly rate: Rate }
-    | { readonly kind: "token-bucket"; readonly rate: Rate; readonly burst?: number }
-    | {
-        readonly kind: "penalty-box";
-        readonly rate: Rate;
-        readonly banMs: number;
-        readonly lengthenMs?: number;
-        readonly maxBanMs?: number;
-        readonly counts?: "arrivals" | "refusals";
-      }
-  );
+export type OriginLimit = {
+  /** What the origin calls it in `refusedBy` and in `RateLimit`. Default: its kind. Printable ASCII without `"` and `\`. */
+  readonly name?: string;
+  /** What is counted together. Default `"host"`. A header counts by its value, an API key say; who does not send it shares one count. */
+  readonly countBy?: "host" | { readonly header: string };
+} & (
+  | { readonly kind: "leaky-bucket"; readonly rate: Rate; readonly burst?: number; readonly nodelay?: boolean }
+  | { readonly kind: "concurrency"; readonly count: number }
+  | { readonly kind: "fixed-window" | "sliding-window"; readonly rate: Rate }
+  | { readonly kind: "token-bucket"; readonly rate: Rate; readonly burst?: number }
+  | { readonly kind: "penalty-box"; readonly rate: Rate; readonly banMs: number; readonly lengthenMs?: number }
+);
 
 /**
  * What a refusal says in `Retry-After`.
  *
  * `"seconds"` and `"date"` tell the truth: when the same request would be let in if nobody else came, rounded up to a
- * whole second, at least 1 as seconds. Where nobody can know, with `concurrency` alone, the field is absent. An object
- * with `times` or `plusMs` lies: the true wait times the one, plus the other, not below 0. `text` is sent as it is.
+ * whole second, at least 1 as seconds. Where nobody can know, with `concurrency` alone, the field is absent. `plusMs`
+ * lies: the true wait and that, in seconds, not below 0. `text` is sent as it is.
  */
-export type OriginRetryAfter =
-  | "seconds"
-  | "date"
-  | "absent"
-  | { readonly as?: "seconds" | "date"; readonly times?: number; readonly plusMs?: number }
-  | { readonly text: string };
+export type OriginRetryAfter = "seconds" | "date" | "absent" | { readonly plusMs: number } | { readonly text: string };
 
 /** How an origin refuses. */
 export interface OriginRefusal {
@@ -73,8 +43,6 @@ export interface OriginRefusal {
   readonly retryAfter?: OriginRetryAfter;
   /** Default: `latency`, or 0 if that is a queue, since a refusal takes no worker. */
   readonly latency?: OriginLatency;
-  /** Default `"Too many requests\n"`. */
-  readonly body?: string;
 }
 
 /**
@@ -89,14 +57,11 @@ export interface OriginQuotaHeaders {
   readonly families: readonly ("list" | "triple" | "x")[];
   /** How `triple` and `x` write the reset: seconds from now (default), or Unix time on the origin's wall clock. */
   readonly resetAs?: "delta" | "epoch" | "epoch-ms";
-  /** Default false: on every answer. */
-  readonly onlyRefusals?: boolean;
 }
 
 /** A time that does not depend on load: a number of milliseconds, or drawn from the seed anew for each request. */
 export type OriginDelay =
   | number
-  | { readonly kind: "fixed"; readonly ms: number }
   | { readonly kind: "uniform"; readonly minMs: number; readonly maxMs: number }
   | {
       readonly kind: "log-normal";
@@ -124,9 +89,9 @@ export type OriginFault = "reset" | "timeout" | "stall";
 export interface OriginAnswerDetails {
   /** From 200 to 599. Default 200; 302 with `redirect`. */
   readonly status?: number;
-  /** Win over what the origin would send. At most 64. */
+  /** At most 64. They go over what the origin would send. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text is sent as UTF-8; `{ bytes }` as that many letters, at most 1 GiB. Default: a line that names status and path. */
+  /** Text, bytes, or so many letters, made up as they are sent, up to 1 GiB. Default: a plain line with status and path. */
   readonly body?: string | Uint8Array | { readonly bytes: number };
   /** Spreads the body over this time, in ten equal pieces, the last one at its end. Default 0. At most 16 MiB of body. */
   readonly bodyMs?: number;
@@ -194,16 +159,14 @@ export interface OriginBehaviour {
   readonly latency?: OriginLatency;
   /** From the call until the request arrives and is counted. Requests may pass each other. Default 0. */
   readonly travel?: OriginDelay;
-  /** On every answer. At most 64. */
-  readonly headers?: Readonly<Record<string, string>>;
   /** How far the origin's wall clock is ahead of the true one; negative is behind. For `Date`, dates and Unix times. Default 0. */
   readonly wallSkewMs?: number;
-  /** Sends `Date`. Default true. */
-  readonly dateHeader?: boolean;
 }
 
-/** The bounds of an origin, and where its time comes from. */
-export interface OriginBounds {
+/** How an origin behaves. The behaviour given here is that of every host that `hosts` does not name. */
+export interface VirtualOriginOptions extends OriginBehaviour {
+  /** Hosts that behave in their own way, by name, with a port if it matters. An entry replaces the behaviour outside it as a whole. Default none. */
+  readonly hosts?: Readonly<Record<string, OriginBehaviour>>;
   /** Default: the machine's clock. Tests pass a `VirtualClock`. */
   readonly clock?: Clock;
   /** The same seed gives the same latencies. A whole number. Default 1. */
@@ -212,41 +175,12 @@ export interface OriginBounds {
   readonly keepRequests?: number;
   /** One more arrival than this rejects: exact counts need every instant, 8 bytes each. Default 1,000,000. */
   readonly maxArrivals?: number;
-  /** How many hosts it plays. A request to one more rejects. Default 10,000. */
-  readonly maxHosts?: number;
-  /** How many values of a header a limit tells apart at a time. A request with one more rejects. Default 10,000. */
-  readonly maxClients?: number;
-  /** How many requests may be in flight. One more is refused as by a full port: `ECONNREFUSED`, not recorded. Default 10,000. */
-  readonly maxInFlight?: number;
-}
-
-/** What was seen: of one host, or of the whole origin. Always up to date; exact to the microsecond. */
-export interface OriginCounts {
-  /** The newest requests, oldest first; at most `keepRequests`. */
-  readonly requests: readonly OriginRequest[];
-  /** All that arrived, those refused included. */
-  readonly total: number;
-  /** Refused by a limit. A status from `answers` is no refusal. */
-  readonly refused: number;
-  /** From arrival until the last byte is sent, the client goes away, or the connection breaks. */
-  readonly inFlight: number;
-  readonly peakInFlight: number;
-  /** Arrivals while a penalty box held a ban against them; the one that started it not included. */
-  readonly arrivalsDuringBan: number;
-  /** Arrivals after an answer with `Retry-After` went out and before its time was over, by what it said, true or not. */
-  readonly arrivalsBeforeRetryAfter: number;
-  /** The least time between two arrivals in a row; Infinity before the second. */
-  readonly shortestGapMs: number;
-  /** The most arrivals in any interval (t, t + P]: two that are exactly P apart are never in one. */
-  mostInAny(periodMs: number): number;
 }
 
 /** How an origin listens. */
 export interface ListenOptions {
   /** Default 0: any free one. */
   readonly port?: number;
-  /** Default: the machine's clock. A test may pass the origin's own virtual clock, and has to move it then. */
-  readonly clock?: Clock;
 }
 
 /** An origin that listens. */

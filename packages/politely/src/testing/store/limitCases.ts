@@ -2,8 +2,7 @@ import { answerOf } from "../../core/answer.js";
 import { StoreError } from "../../errors.js";
 import type { Limits } from "../../policy/types.js";
 import { failureOf, same } from "../httpWorld.js";
-import { keyOf } from "./asker.js";
-import { holds, isGrowing, type StoreCases } from "./world.js";
+import { holds, isGrowing, keyOf, type StoreCases } from "./world.js";
 
 const second = 1_000_000;
 const minute = 60 * second;

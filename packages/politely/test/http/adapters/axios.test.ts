@@ -25,7 +25,7 @@ function makeClient(limiter: Limiter, adapter: "http" | "fetch"): HttpClient {
 describe.each(["http", "fetch"] as const)("axios with its %s adapter", (adapter) => {
   const cases = httpSuite("axios", (limiter) => makeClient(limiter, adapter), {
     makeLimiter: politely,
-    lacks: adapter === "http" ? ["unread bodies"] : ["unread bodies", "early headers"],
+    lacks: ["unread bodies"],
   });
   it.each(cases.map(({ title, run }) => [title, run] as const))("%s", (_title, run) => run());
 });

@@ -1,9 +1,9 @@
 import { Agent } from "node:http";
 import { connect } from "node:net";
 import { Readable } from "node:stream";
-import axios, { AxiosError, type AxiosInstance, type AxiosRequestConfig } from "axios";
+import axios, { AxiosError, AxiosHeaders, type AxiosInstance, type AxiosRequestConfig } from "axios";
 import { describe, expect, it } from "vitest";
-import { politeAxios } from "../../../src/http/axios/index.js";
+import { type AxiosLike, politeAxios } from "../../../src/http/axios/index.js";
 import { DeadlineError, limit, type PolicyInput, politely } from "../../../src/index.js";
 import { type HttpWorld, inHttpWorld, openBody, reply, until } from "../../../src/testing/httpWorld.js";
 
@@ -217,6 +217,75 @@ describe("politeAxios", () => {
       body().end();
       expect(await answer).toMatchObject({ status: 429 });
       expect(sent).toBe(1);
+    }));
+});
+
+describe("politeAxios with the fetch adapter", () => {
+  it("gives axios' own error for a timeout, and the limiter's own as they are", () =>
+    play(async ({ client, a }) => {
+      openBody(a, undefined);
+      const late = client.get(a.origin, { adapter: "fetch", timeout: 40 });
+      const config: object = { adapter: "fetch", politely: { maxWait: 0 } };
+      await until("the site was asked", () => a.requests.length === 1);
+      await expect(client.get(a.origin, config)).rejects.toBeInstanceOf(DeadlineError);
+      await expect(late).rejects.toBeInstanceOf(AxiosError);
+      await expect(late).rejects.toMatchObject({ code: "ETIMEDOUT", message: "timeout of 40ms exceeded" });
+    }));
+
+  it("is refused by an axios that cannot be told what to send with", async () => {
+    const adapter = "fetch";
+    const old: AxiosLike = {
+      defaults: { adapter },
+      interceptors: { request: { use: () => undefined } },
+      create: () => ({ ...old, defaults: {} }),
+      request: async () => ({ status: 200, headers: {}, data: "unpaced" }),
+      getUri: () => "http://127.0.0.2/",
+    };
+    const { defaults } = politeAxios(old, politely());
+    const send = defaults.adapter as (config: object) => Promise<unknown>;
+    await expect(send({ headers: new AxiosHeaders() })).rejects.toThrow("axios before 1.12");
+  });
+});
+
+describe("politeAxios, where a hop waits", () => {
+  it("ends the wait with the request, and throws what the limiter refuses", () =>
+    play(async ({ client, limiter, a, b }) => {
+      const body = openBody(b, 200);
+      const first = client.get(b.origin);
+      await until("the site was asked", () => b.requests.length === 1);
+      a.answer = (_request, answer) => reply(answer, 302, { location: `${b.origin}/end` });
+      const controller = new AbortController();
+      const second = client.get(a.origin, { signal: controller.signal }).catch((error: unknown) => error);
+      await until("the hop waits", () => limiter.stats(b.key)?.waiting === 1);
+      controller.abort();
+      expect(axios.isCancel(await second)).toBe(true);
+      expect(limiter.stats(b.key)).toMatchObject({ waiting: 0, cancelled: 1 });
+      const config: object = { politely: { maxWait: 0 } };
+      await expect(client.get(a.origin, config)).rejects.toBeInstanceOf(DeadlineError);
+      body().end();
+      await first;
+    }));
+
+  it("paces what its agents do not see until axios has its answer", () =>
+    play(async (world) => {
+      const { client, a } = world;
+      const { request } = await import("node:http");
+      const transport = {
+        request: (options: object, respond: () => void) => request({ ...options, agent: new Agent() }, respond),
+      };
+      const urls = ["/1", "/2"].map((path) => a.origin + path);
+      const answers = await Promise.all(urls.map((url) => client.get<string>(url, { transport, maxRedirects: 0 })));
+      expect(answers.map(({ data }) => data)).toEqual(["/1", "/2"]);
+      const broken = {
+        request: () => {
+          throw new Error("no transport");
+        },
+      };
+      await expect(client.get(a.origin, { transport: broken })).rejects.toThrow("no transport");
+      expect([granted(world), outcomes(world)]).toEqual([
+        [a.key, a.key, a.key],
+        ["success", "success", "neutral"],
+      ]);
     }));
 });
 

@@ -47,6 +47,7 @@ describe("the suite", () => {
     const left = titles(["robots", "early headers", "unread bodies"]);
     expect(titles([]).filter((title) => !left.includes(title))).toEqual([
       "x holds the host as soon as the headers of a 429 are there",
+      "x judges an answer whose body is torn off by its status",
       "x does not keep its place for a small body that nobody reads",
       "x does not ask for what robots.txt disallows",
     ]);

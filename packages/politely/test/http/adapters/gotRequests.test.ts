@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as nodeRequest, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import got, { CancelError, type Got, RequestError, TimeoutError } from "got";
+import got, { CancelError, type Got, type Hooks, RequestError, TimeoutError } from "got";
 import { describe, expect, it } from "vitest";
 import { politeGot } from "../../../src/http/got/index.js";
 import { DeadlineError, type Limiter, type Limits, limit, type PolicyInput, politely } from "../../../src/index.js";
@@ -121,10 +121,11 @@ describe("politeGot", () => {
   it("throws got's own TimeoutError", () =>
     play(async (world) => {
       const { client, a } = world;
-      openBody(a, 200);
+      openBody(a, undefined);
       await expect(client(a.origin, { timeout: { request: 30 } })).rejects.toBeInstanceOf(TimeoutError);
+      openBody(a, 200);
       await expect(client(a.origin, { timeout: { read: 30 } })).rejects.toBeInstanceOf(TimeoutError);
-      expect(outcomes(world)).toEqual(["timeout", "timeout"]);
+      expect(outcomes(world)).toEqual(["timeout", "neutral"]);
     }));
 
   it("takes nothing for an answer from got's cache, and counts one that asks the site whether it is fresh", () =>
@@ -169,6 +170,29 @@ describe("politeGot", () => {
       };
       expect(await client(`${a.origin}/own`, { request }).text()).toBe("/own");
       expect([sent, granted(world).length]).toEqual([1, 1]);
+    }));
+
+  it("paces where a hook sets or takes away the request function, as got-scraping's does", () =>
+    play(async (world) => {
+      const { limiter, a } = world;
+      let sent = 0;
+      const request = (...args: Parameters<typeof nodeRequest>) => {
+        sent += 1;
+        return nodeRequest(...args);
+      };
+      for (const own of [request, undefined]) {
+        const hooks: Partial<Hooks> = {
+          beforeRequest: [
+            (options) => {
+              options.request = own;
+            },
+          ],
+        };
+        a.answer = ({ url }, answer) => reply(answer, url === "/end" ? 200 : 302, { location: "/end" }, url);
+        expect(await politeGot(got.extend({ hooks }), limiter)(`${a.origin}/own`).text()).toBe("/end");
+        expect(await politeGot(got, limiter)(`${a.origin}/own`, { hooks }).text()).toBe("/end");
+      }
+      expect([sent, granted(world).length]).toEqual([4, 8]);
     }));
 
   it("paces each page of a listing once", () =>
@@ -249,7 +273,7 @@ describe("a stream of politeGot", () => {
       expect((await echoed.setEncoding("utf8").toArray()).join("")).toBe("some bytes");
     }));
 
-  it("counts as trouble of the site when it breaks off", () =>
+  it("is judged by its status when it breaks off", () =>
     play(async (world) => {
       const { client, a } = world;
       a.answer = ({ socket }, answer) => {
@@ -259,7 +283,7 @@ describe("a stream of politeGot", () => {
       };
       await expect(client.stream(a.origin).toArray()).rejects.toThrow();
       await until("the place is free", () => outcomes(world).length === 1);
-      expect(outcomes(world)).toEqual(["server_error"]);
+      expect(outcomes(world)).toEqual(["neutral"]);
     }));
 
   it("frees its place when it is destroyed", () =>

@@ -103,15 +103,24 @@ describe("node --import politely/register", () => {
     );
   });
 
+  it("paces node:http of an unchanged program, by whichever import it came", async () => {
+    await using here = await slowSite(HERE);
+    await using there = await slowSite(THERE);
+    const { code, stdout, lines } = await run("nodeHttp.mjs", [here.origin, there.origin]);
+    expect([code, stdout]).toEqual([0, "page page page page\n"]);
+    expect([here.seen.length, here.peak, there.seen.length, there.peak]).toEqual([3, 1, 1, 1]);
+    expect(lines).toEqual([expect.stringMatching(/^politely: 4 requests to 2 hosts paced [^;]*$/)]);
+  });
+
   it("tells what it cannot cover", async () => {
     await using site = await slowSite(HERE);
     await using local = await slowSite("127.0.0.1");
     const { code, lines } = await run("uncovered.mjs", [site.origin, local.origin]);
     expect(code).toBe(0);
     expect(lines).toEqual([
-      "politely: 1 request to 1 host paced (policy politely.json), waited 0.0 s in all; not covered: " +
-        "2 requests through node:http (axios, got, node-fetch and others), " +
-        "1 request through undici dispatchers of the program's own, 1 request to this machine (localhost is exempt)",
+      "politely: 3 requests to 1 host paced (policy politely.json), waited 0.0 s in all; not covered: " +
+        "1 request through node:http without an agent, " +
+        "1 request through undici dispatchers of the program's own, 2 requests to this machine (localhost is exempt)",
     ]);
   });
 

@@ -3,6 +3,8 @@ import type { ControllerCallbacks, DispatchOptions, LegacyCallbacks } from "../.
 import { connection, controllerEar, legacyEar, page, places, SITE, scripted } from "./register/scriptedUndici.js";
 
 const UNREAD_MS = 5_000;
+const MIB = 1_048_576;
+const large = Buffer.alloc(MIB);
 
 describe("a handler in the older style", () => {
   it("hears everything as it is, and is asked as before", async () => {
@@ -15,9 +17,9 @@ describe("a handler in the older style", () => {
     const raw = [Buffer.from("X-A"), Buffer.from("1"), Buffer.from("x-b"), [Buffer.from("2"), Buffer.from("3")]];
     const resumed: string[] = [];
     handler.onConnect(() => undefined, undefined);
-    expect(handler.onHeaders(200, raw, () => void resumed.push("yes"), "OK")).toBe(false);
+    expect(handler.onHeaders(200, raw, () => void resumed.push("yes"), "OK")).toBe(true);
     ear.resume?.();
-    expect(handler.onData("chunk")).toBe(false);
+    expect(handler.onData("chunk")).toBe(true);
     handler.onComplete(["t"]);
     expect(ear.heard).toEqual([
       ["connect", undefined],
@@ -110,6 +112,7 @@ describe("a handler in the newer style", () => {
     handler.onResponseStart(inner, 200, { "x-a": "1" }, "OK");
     handler.onResponseData(inner, "chunk");
     ear.controller?.pause();
+    handler.onResponseData(inner, large);
     expect([ear.controller?.paused, ear.controller?.rawHeaders]).toEqual([true, inner.rawHeaders]);
     ear.controller?.resume();
     handler.onResponseEnd(inner, {});
@@ -117,12 +120,13 @@ describe("a handler in the newer style", () => {
       ["start", null],
       ["headers", 200, { "x-a": "1" }, "OK"],
       ["data", "chunk"],
+      ["data", large],
       ["end", {}],
     ]);
     expect(inner.told).toEqual(["pause", "resume"]);
   });
 
-  it("keeps its pause from before there was a connection", async () => {
+  it("keeps its pause from before there was a connection, beyond 1 MiB", async () => {
     const { clock, sent, dispatch } = scripted<ControllerCallbacks>();
     const ear = controllerEar();
     dispatch(page, ear);
@@ -130,6 +134,25 @@ describe("a handler in the newer style", () => {
     await clock.settle();
     const inner = connection();
     sent[0].handler.onRequestStart(inner, null);
+    sent[0].handler.onResponseStart(inner, 200, {}, "OK");
+    sent[0].handler.onResponseData(inner, large.subarray(0, MIB / 2));
+    expect(inner.told).toEqual([]);
+    sent[0].handler.onResponseData(inner, large.subarray(0, MIB / 2));
+    expect(inner.told).toEqual(["pause"]);
+  });
+
+  it("is sent no more than 8,129 pieces ahead, however small they are", async () => {
+    const { clock, sent, dispatch } = scripted<ControllerCallbacks>();
+    const ear = controllerEar();
+    dispatch(page, ear);
+    ear.controller?.pause();
+    await clock.settle();
+    const inner = connection();
+    sent[0].handler.onRequestStart(inner, null);
+    sent[0].handler.onResponseStart(inner, 200, {}, "OK");
+    for (let piece = 0; piece < 8_128; piece++) sent[0].handler.onResponseData(inner, large.subarray(0, 1));
+    expect(inner.told).toEqual([]);
+    sent[0].handler.onResponseData(inner, large.subarray(0, 1));
     expect(inner.told).toEqual(["pause"]);
   });
 
@@ -175,13 +198,16 @@ describe("a body that nobody reads", () => {
     await clock.settle();
     sent[0].handler.onConnect(() => undefined, undefined);
     sent[0].handler.onHeaders(200, [], () => undefined, "OK");
+    await clock.advance(UNREAD_MS);
+    expect([places(polite), sent.length]).toEqual([[1, 1], 1]);
+    expect(sent[0].handler.onData(large)).toBe(false);
     await clock.advance(UNREAD_MS - 1);
     expect([places(polite), sent.length]).toEqual([[1, 1], 1]);
     await clock.advance(1);
     expect([places(polite), sent.length]).toEqual([[1, 0], 2]);
     sent[0].handler.onData("more");
     sent[0].handler.onComplete([]);
-    expect(ear.heard.map(([what]) => what)).toEqual(["connect", "headers", "data", "complete"]);
+    expect(ear.heard.map(([what]) => what)).toEqual(["connect", "headers", "data", "data", "complete"]);
     expect(polite.stats("example.org")).toMatchObject({ granted: 2, released: 1, inFlight: 1 });
   });
 
@@ -195,7 +221,7 @@ describe("a body that nobody reads", () => {
     for (let count = 0; count < 10; count++) {
       await clock.advance(UNREAD_MS - 1_000);
       ear.resume?.();
-      sent[0].handler.onData("more");
+      sent[0].handler.onData(large);
     }
     expect(places(polite)).toEqual([1, 0]);
     sent[0].handler.onComplete([]);

@@ -25,6 +25,29 @@ const one = { hosts: { [HERE]: { concurrency: 1 } } };
 const site = (status = 200): Promise<LocalSite> =>
   localSite(HERE, (_request, response) => response.writeHead(status).end("page"));
 
+describe("polite.fetch over a global dispatcher of the same limiter", () => {
+  it("is counted once for each hop, also at concurrency 1", async () => {
+    await using here = await localSite(HERE, ({ url }, response) => {
+      if (url === "/from") response.writeHead(302, { location: "/to" });
+      response.end("page");
+    });
+    const polite = pacingAll(one);
+    for (const path of ["/to", "/from"]) {
+      expect(await (await polite.fetch(here.origin + path)).text()).toBe("page");
+    }
+    await polite.idle();
+    expect(polite.stats(HERE)).toMatchObject({ totalRequests: 3, inFlight: 0 });
+    expect(here.seen).toHaveLength(3);
+  });
+
+  it("is a start of its own beside that of the task it is called in", async () => {
+    await using here = await site();
+    const polite = pacingAll({ hosts: { [HERE]: { concurrency: 2 } } });
+    const page = await polite.run(here.origin, async () => (await polite.fetch(here.origin)).text());
+    expect([page, polite.stats(HERE)?.totalRequests]).toEqual(["page", 2]);
+  });
+});
+
 describe("a task of run whose requests go through a dispatcher of the same limiter", () => {
   it.each([
     ["the global fetch", fetch],

@@ -41,9 +41,9 @@ describe("what a failure says about the site", () => {
     ["a redirect to another scheme", fetchFailure("URL scheme must be a HTTP(S) scheme"), undefined],
     ["a body that is not the one expected", fetchFailure("integrity mismatch"), undefined],
     ["a redirect of our own that fails", networkError("a.example redirects to ftp:"), undefined],
-    ["a port that is never used", fetchFailure("bad port"), "unused"],
-    ["a scheme that is not known", fetchFailure("unknown scheme"), "unused"],
-    ["a failure whose cause has no code", fetchFailure("other side closed"), "server_error"],
+    ["a port that is never used", fetchFailure("bad port"), undefined],
+    ["a failure of the program's own body", fetchFailure("no more"), undefined],
+    ["a file that cannot be read", new TypeError("fetch failed", { cause: coded("ENOENT") }), undefined],
     ["a body that is no gzip", new TypeError("terminated", { cause: coded("Z_DATA_ERROR") }), undefined],
     [
       "a body that is no brotli",
@@ -114,7 +114,7 @@ describe("fetch that fails", () => {
     expect(stats?.cooldownMs).toBeGreaterThan(4_000);
   });
 
-  it("because the connection is reset in the middle of the body is one too", async () => {
+  it("because the connection is reset in the middle of the body is judged by its status", async () => {
     await using site = await localSite(HERE, (_request, response) => {
       response.writeHead(200, { "content-length": "100" });
       response.write("half");
@@ -123,8 +123,18 @@ describe("fetch that fails", () => {
     const polite = politely({ hosts: { [HERE]: { concurrency: 1 } } });
     const response = await polite.fetch(site.origin);
     await expect(response.text()).rejects.toThrow();
-    expect(polite.stats(HERE)).toMatchObject({ inFlight: 0 });
-    expect(polite.stats(HERE)?.cooldownMs).toBeGreaterThan(4_000);
+    expect(polite.stats(HERE)).toMatchObject({ inFlight: 0, cooldownMs: 0 });
+  });
+
+  it.each([
+    ["the caller's AbortSignal.timeout", () => ({ signal: AbortSignal.timeout(60) })],
+    ["politely.timeout", () => ({ politely: { timeout: 60 } })],
+  ])("because %s ends a healthy stream holds nobody", async (_name, init) => {
+    await using site = await localSite(HERE, (_request, response) => void response.write("data: 1\n\n"));
+    const polite = politely({ hosts: { [HERE]: { concurrency: 1, backoff: "linear" } } });
+    const response = await polite.fetch(site.origin, init());
+    await expect(response.text()).rejects.toMatchObject({ name: "TimeoutError" });
+    expect(polite.stats(HERE)).toMatchObject({ inFlight: 0, cooldownMs: 0 });
   });
 
   it("says in explain what happened, not only that something did", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { PolicyInput } from "../../../src/index.js";
+import { type PolicyInput, politely } from "../../../src/index.js";
+import { localSite } from "./localSite.js";
 import { scriptedSite } from "./scripted.js";
 
 async function agentOf(http: PolicyInput["http"], init?: RequestInit): Promise<string | null> {
@@ -42,11 +43,13 @@ describe("who is calling", () => {
   });
 
   it("goes along with redirects", async () => {
-    const site = scriptedSite({ default: { rate: "9/s", burst: 9 }, http: { userAgent: "Archive/2.1" } }, (index) =>
-      index === 0 ? { status: 302, headers: { location: "https://b.example/" } } : 200,
-    );
-    await site.polite.fetch("https://a.example/");
-    expect(site.seen.map(({ headers }) => headers.get("user-agent"))).toEqual(["Archive/2.1", "Archive/2.1"]);
+    await using site = await localSite("127.0.0.2", ({ url }, response) => {
+      if (url === "/") response.writeHead(302, { location: "/end" });
+      response.end();
+    });
+    const polite = politely({ hosts: { "127.0.0.2": { concurrency: 1 } }, http: { userAgent: "Archive/2.1" } });
+    await polite.fetch(site.origin);
+    expect(site.seen.map(({ headers }) => headers["user-agent"])).toEqual(["Archive/2.1", "Archive/2.1"]);
   });
 
   const warnings = async (http: PolicyInput["http"], init?: RequestInit) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { nextHop } from "../../../src/http/redirect.js";
-import { type PolicyInput, politely } from "../../../src/index.js";
-import { localSite } from "./localSite.js";
+import { DeadlineError, type LimiterEvent, type PolicyInput, politely } from "../../../src/index.js";
+import { type LocalSite, localSite } from "./localSite.js";
 import { scriptedSite } from "./scripted.js";
 
 const HERE = "127.0.0.2";
@@ -64,24 +64,31 @@ describe("the request after a redirect", () => {
   );
 });
 
-describe("redirects and rest", () => {
-  /** When a limiter that fetches one page says that it rests. */
-  async function restsAtMs({ polite, clock }: ReturnType<typeof scriptedSite>): Promise<number> {
-    const page = polite.fetch("https://a.example/");
-    let restedAtMs = -1;
-    void polite.idle().then(() => {
-      restedAtMs = clock.now();
-    });
-    await clock.runToEnd();
-    await page;
-    return restedAtMs;
-  }
+/** When requests to a key were granted. */
+function startsAt(events: readonly LimiterEvent[]): number[] {
+  return events.flatMap((event) => (event.type === "grant" ? [event.atMs] : []));
+}
 
+/** Leads from each path to the next one of `way`, and says "end" at the last. */
+function leading(address: string, way: readonly string[], status = 302): Promise<LocalSite> {
+  return localSite(address, ({ url }, response) => {
+    const location = way[way.indexOf(url) + 1];
+    if (location === undefined) response.end("end");
+    else response.writeHead(status, { location }).end("moved");
+  });
+}
+
+describe("redirects and rest", () => {
   it("idle waits for the hop that comes next", async () => {
-    const site = scriptedSite({ default: { minDelay: "1s" } }, (n) =>
-      n === 0 ? { status: 302, headers: { location: "/next" }, body: null } : 200,
-    );
-    expect(await restsAtMs(site)).toBe(1_000);
+    await using site = await leading(HERE, ["/", "/next", "/last"]);
+    const polite = politely({ hosts: { [HERE]: { minDelay: 20 } } });
+    const page = polite.fetch(site.origin);
+    await polite.idle();
+    expect([site.seen.length, polite.stats(HERE)?.inFlight]).toEqual([3, 0]);
+    expect(await (await page).text()).toBe("end");
+    const manual = await polite.fetch(site.origin, { redirect: "manual" });
+    await polite.idle();
+    expect(manual.status).toBe(302);
   });
 
   it("idle waits for the page that waits for robots.txt", async () => {
@@ -89,7 +96,14 @@ describe("redirects and rest", () => {
       status: 200,
       body: "User-agent: *\nAllow: /",
     }));
-    expect(await restsAtMs(site)).toBe(1_000);
+    const page = site.polite.fetch("https://a.example/");
+    let restedAtMs = -1;
+    void site.polite.idle().then(() => {
+      restedAtMs = site.clock.now();
+    });
+    await site.clock.runToEnd();
+    await (await page).text();
+    expect(restedAtMs).toBe(1_000);
   });
 
   it.each([
@@ -125,13 +139,14 @@ describe("redirects of fetch", () => {
   });
 
   it("do not deadlock on one host at concurrency 1, and each hop keeps the gap", async () => {
-    const site = scriptedSite({ default: { minDelay: "3s", concurrency: 1 } }, (index) =>
-      index < 3 ? { status: 302, headers: { location: `/${index}` } } : 200,
-    );
-    const page = site.polite.fetch("https://a.example/");
-    await site.clock.runToEnd();
-    expect((await page).url).toBe("https://a.example/2");
-    expect(site.seen.map(({ atMs }) => atMs)).toEqual([0, 3_000, 6_000, 9_000]);
+    await using site = await leading(HERE, ["/", "/0", "/1", "/2"]);
+    const polite = politely({ hosts: { [HERE]: { minDelay: 30, concurrency: 1 } } });
+    const events: LimiterEvent[] = [];
+    polite.subscribe((event) => events.push(event));
+    const page = await polite.fetch(site.origin);
+    expect([page.url, await page.text()]).toEqual([`${site.origin}/2`, "end"]);
+    const starts = startsAt(events);
+    expect(starts.slice(1).map((atMs, index) => atMs - starts[index] > 29.999)).toEqual([true, true, true]);
   });
 
   it("send a body again after 307 and drop it after 303", async () => {
@@ -152,25 +167,40 @@ describe("redirects of fetch", () => {
     }
   });
 
-  it("refuse to send a stream twice", async () => {
-    const site = scriptedSite({}, () => ({ status: 307, headers: { location: "/b" } }));
-    const body = new Blob(["x"]).stream();
-    const page = site.polite.fetch("https://a.example/", { method: "POST", body, duplex: "half" } as RequestInit);
-    const failure = page.catch((error: unknown) => error);
-    await site.clock.runToEnd();
-    expect(await failure).toMatchObject({ message: "fetch failed" });
-    expect(site.polite.stats("a.example")?.inFlight).toBe(0);
+  it("refuse to send a stream twice, and take no turn at the next host", async () => {
+    await using there = await localSite(THERE, (_request, response) => response.end());
+    await using here = await localSite(HERE, (_request, response) => {
+      response.writeHead(307, { location: there.origin }).end();
+    });
+    const polite = politely({ hosts: NAMED });
+    const init = { method: "POST", body: new Blob(["x"]).stream(), duplex: "half" } as RequestInit;
+    await expect(polite.fetch(here.origin, init)).rejects.toThrow("fetch failed");
+    expect(polite.stats(HERE)).toMatchObject({ totalRequests: 1, inFlight: 0, cooldownMs: 0 });
+    expect(polite.stats(THERE)).toBeUndefined();
   });
 
-  it("end after 20 with an error that says so, the place free and every hop counted", async () => {
-    const site = scriptedSite({ default: { concurrency: 1 } }, (index) => ({
-      status: 302,
-      headers: { location: `/${index}` },
-    }));
-    const failure = site.polite.fetch("https://a.example/").catch((error: unknown) => error);
-    await site.clock.runToEnd();
-    expect(await failure).toMatchObject({ cause: { message: expect.stringContaining("more than 20 times") } });
-    expect(site.polite.stats("a.example")).toMatchObject({ totalRequests: 21, inFlight: 0 });
+  it("end after 20, the place free and every hop counted", async () => {
+    await using site = await localSite(HERE, (_request, response) => response.writeHead(302, { location: "/" }).end());
+    const polite = politely({ hosts: NAMED });
+    await expect(polite.fetch(site.origin)).rejects.toMatchObject({ cause: { message: "redirect count exceeded" } });
+    expect(polite.stats(HERE)).toMatchObject({ totalRequests: 21, inFlight: 0 });
+  });
+
+  it("that the limiter refuses fail with its own error", async () => {
+    await using site = await leading(HERE, ["/", "/next"]);
+    const polite = politely({ hosts: { [HERE]: { window: "1/h", maxWait: "1s" } } });
+    await expect(polite.fetch(site.origin)).rejects.toBeInstanceOf(DeadlineError);
+    expect(polite.stats(HERE)).toMatchObject({ totalRequests: 1, refused: 1, inFlight: 0 });
+  });
+
+  it("free the place of a hop although its body never ends", async () => {
+    await using site = await localSite(HERE, ({ url }, response) => {
+      if (url === "/next") response.end("end");
+      else response.writeHead(302, { location: "/next" }).write("endless");
+    });
+    const polite = politely({ hosts: NAMED });
+    expect(await (await polite.fetch(site.origin)).text()).toBe("end");
+    expect(polite.stats(HERE)).toMatchObject({ totalRequests: 2, inFlight: 0 });
   });
 
   it("are given back as they are with redirect: manual, and fail with redirect: error", async () => {
@@ -185,35 +215,25 @@ describe("redirects of fetch", () => {
   });
 
   it("hear a 429 in the middle of the way: the host of that hop is held", async () => {
-    const site = scriptedSite({ default: { rate: "100/s", burst: 10 } }, (_index, { url }) =>
-      url.includes("b.example")
-        ? { status: 429, headers: { "retry-after": "30" } }
-        : { status: 302, headers: { location: "https://b.example/" } },
-    );
-    const page = site.polite.fetch("https://a.example/");
-    await site.clock.advance(100);
-    expect((await page).status).toBe(429);
-    expect(site.polite.check("b.example").waitMs).toBeGreaterThan(29_000);
-    expect(site.polite.check("a.example").proceed).toBe(true);
+    await using there = await localSite(THERE, (_request, response) => {
+      response.writeHead(429, { "retry-after": "30" }).end();
+    });
+    await using here = await leading(HERE, ["/", there.origin]);
+    const polite = politely({ hosts: NAMED });
+    expect((await polite.fetch(here.origin)).status).toBe(429);
+    expect(polite.check(THERE).waitMs).toBeGreaterThan(29_000);
+    expect(polite.check(HERE).proceed).toBe(true);
   });
 
-  it("go the platform's own way where it hides them, as browsers do", async () => {
-    const redirects: (string | undefined)[] = [];
-    const polite = politely(
-      { default: { rate: "100/s", burst: 10 } },
-      {
-        fetch: async (_input, init) => {
-          redirects.push(init?.redirect);
-          if (init?.redirect !== "manual") return new Response("end");
-          const hidden = Response.error();
-          Object.defineProperty(hidden, "type", { value: "opaqueredirect" });
-          return hidden;
-        },
-      },
-    );
-    expect(await (await polite.fetch("https://a.example/")).text()).toBe("end");
-    expect(await (await polite.fetch("https://a.example/")).text()).toBe("end");
-    expect(redirects).toEqual(["manual", "follow", "follow"]);
+  it("are followed by any other fetch on its own: one start at the first host", async () => {
+    await using there = await localSite(THERE, (_request, response) => response.end("end"));
+    await using here = await leading(HERE, ["/", there.origin]);
+    const own = globalThis.fetch;
+    const polite = politely({ hosts: NAMED }, { fetch: (input, init) => own(input, init) });
+    const page = await polite.fetch(here.origin);
+    expect([page.url, page.redirected, await page.text()]).toEqual([`${there.origin}/`, true, "end"]);
+    expect(polite.stats(HERE)).toMatchObject({ totalRequests: 1, inFlight: 0 });
+    expect(polite.stats(THERE)).toBeUndefined();
   });
 
   it("to a place written in UTF-8 lead where the platform goes", async () => {
@@ -240,40 +260,27 @@ describe("redirects of fetch", () => {
     expect(polite.stats(HERE)).toMatchObject({ totalRequests: count, inFlight: 0, cooldownMs: 0 });
   });
 
-  it("that would send a stream twice take no turn at the next host", async () => {
-    const site = scriptedSite({ default: { window: "1/h" } }, () => ({
-      status: 307,
-      headers: { location: "https://b.example/" },
-    }));
-    const init = { method: "POST", body: new Blob(["x"]).stream(), duplex: "half" } as RequestInit;
-    await expect(site.polite.fetch("https://a.example/", init)).rejects.toMatchObject({
-      cause: { code: "POLITELY_REDIRECT", message: expect.stringContaining("stream") },
-    });
-    expect(site.polite.stats("b.example")).toBeUndefined();
-  });
-
   const priced: PolicyInput = {
     hosts: {
-      "a.example": { rate: "9/s", burst: 9, intents: { search: { rate: "9/s", burst: 9 } } },
-      "b.example": { rate: "1/s", burst: 1 },
+      [HERE]: { rate: "9/s", burst: 9, intents: { search: { rate: "9/s", burst: 9 } } },
+      [THERE]: { rate: "1/s", burst: 1 },
     },
     scopes: { "proxy:*": { window: "9/h" } },
   };
 
   it.each([{ intent: 3 }, 5, { host: 2, intent: 3 }])("to another host cost one unit there, not %j", async (cost) => {
-    const site = scriptedSite(priced, (index) =>
-      index === 0 ? { status: 302, headers: { location: "https://b.example/" } } : 200,
-    );
-    const page = await site.polite.fetch("https://a.example/", { politely: { intent: "search", cost } });
-    expect(page.url).toBe("https://b.example/");
+    await using there = await localSite(THERE, (_request, response) => response.end());
+    await using here = await leading(HERE, ["/", there.origin]);
+    const page = await politely(priced).fetch(here.origin, { politely: { intent: "search", cost } });
+    expect(page.url).toBe(`${there.origin}/`);
   });
 
   it("keep the cost on the same host, and scopes everywhere: a proxy is one for every hop", async () => {
-    const site = scriptedSite(priced, (index) =>
-      index < 2 ? { status: 302, headers: { location: ["/again", "https://b.example/"][index] } } : 200,
-    );
-    await site.polite.fetch("https://a.example/", { politely: { scopes: ["proxy:1"], cost: 4 } });
-    expect(site.polite.check({ host: "c.example", scopes: ["proxy:1"] }).proceed).toBe(false);
-    expect(site.polite.check({ host: "c.example", scopes: ["proxy:2"] }).proceed).toBe(true);
+    await using there = await localSite(THERE, (_request, response) => response.end());
+    await using here = await leading(HERE, ["/", "/again", there.origin]);
+    const polite = politely(priced);
+    await polite.fetch(here.origin, { politely: { scopes: ["proxy:1"], cost: 4 } });
+    expect(polite.check({ host: "c.example", scopes: ["proxy:1"] }).proceed).toBe(false);
+    expect(polite.check({ host: "c.example", scopes: ["proxy:2"] }).proceed).toBe(true);
   });
 });

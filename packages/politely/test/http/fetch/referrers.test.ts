@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { nextReferral } from "../../../src/http/referrer.js";
 import { politely } from "../../../src/index.js";
 import { localSite } from "./localSite.js";
 
@@ -69,29 +68,5 @@ describe("the referrer over redirects", () => {
     await politeFetch(request(), { method: "HEAD" });
     const whole = "https://from.example/a";
     expect(site.seen.map(({ headers }) => headers.referer)).toEqual([whole, whole, undefined]);
-  });
-});
-
-describe("what a hop tells of its referrer", () => {
-  const SECURE = "https://from.example/a";
-  it.each<[ReferrerPolicy, string, string]>([
-    ["", "http://to.example/", ""],
-    ["", "https://to.example/", "https://from.example/"],
-    ["", "https://from.example/b", SECURE],
-    ["strict-origin", "http://from.example/", ""],
-    ["strict-origin", "https://from.example/", "https://from.example/"],
-    ["no-referrer-when-downgrade", "http://to.example/", ""],
-    ["no-referrer-when-downgrade", "https://to.example/", SECURE],
-    ["no-referrer", "https://from.example/", ""],
-    ["origin", "http://to.example/", "https://from.example/"],
-    ["unsafe-url", "http://to.example/", SECURE],
-  ])("under %j at %s is %j", (referrerPolicy, url, referrer) => {
-    const next = nextReferral({ referrer: SECURE, referrerPolicy }, url, null);
-    expect(next).toEqual({ referrer, referrerPolicy });
-    expect(nextReferral(next, url, null).referrer).toBe(referrer);
-  });
-
-  it("is nothing where the referrer has no origin", () => {
-    expect(nextReferral({ referrer: "odd://x", referrerPolicy: "" }, "https://to.example/", "").referrer).toBe("");
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DeadlineError, type PolicyInput, politely, RobotsError } from "../../../src/index.js";
+import { type LocalSite, localSite } from "./localSite.js";
 import { networkFailure, type Scripted, scriptedSite } from "./scripted.js";
 
 const HTTP = { userAgent: "Archive/2.1 (me@archive.example)", robots: true } as const;
@@ -225,13 +226,17 @@ describe("robots.txt", () => {
   });
 
   it("is asked of each host of a redirect", async () => {
-    const rig = scriptedSite({ default: FAST, http: HTTP }, (_index, { url }) => {
-      if (url.startsWith("https://b.example/robots.txt")) return text("User-agent: *\nDisallow: /");
-      if (url.endsWith("/robots.txt")) return 404;
-      return { status: 302, headers: { location: "https://b.example/x" } };
-    });
-    await expect(rig.polite.fetch(`${SITE}/1`)).rejects.toMatchObject({ key: "b.example" });
-    expect(rig.polite.stats("a.example")).toMatchObject({ inFlight: 0, totalRequests: 2 });
+    const robotsAt = (text: string, address: string, location: string): Promise<LocalSite> =>
+      localSite(address, ({ url }, response) => {
+        if (url === "/robots.txt") response.end(text);
+        else response.writeHead(302, { location }).end();
+      });
+    await using there = await robotsAt("User-agent: *\nDisallow: /", "127.0.0.3", "/");
+    await using here = await robotsAt("", "127.0.0.2", `${there.origin}/x`);
+    const polite = politely({ hosts: { "127.0.0.2": FAST, "127.0.0.3": FAST }, http: HTTP });
+    await expect(polite.fetch(`${here.origin}/1`)).rejects.toMatchObject({ name: "RobotsError", key: "127.0.0.3" });
+    expect(polite.stats("127.0.0.2")).toMatchObject({ inFlight: 0, totalRequests: 2 });
+    expect(there.seen.map(({ url }) => url)).toEqual(["/robots.txt"]);
   });
 
   it("of a hundred megabytes is read as far as it is looked at", async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compilePolicy } from "../../../src/policy/compile.js";
 import { readHostPattern } from "../../../src/policy/names.js";
 import { collector, findPreset, presets } from "../../../src/policy/presets/index.js";
+import { notes } from "../../../src/policy/presets/notes.js";
 
 describe("presets", () => {
   it("have ids and hosts of their own", () => {
@@ -9,6 +10,14 @@ describe("presets", () => {
     expect(new Set(ids).size).toBe(ids.length);
     const hosts = presets.flatMap((preset) => preset.hosts);
     expect(new Set(hosts).size).toBe(hosts.length);
+  });
+
+  it("have a line of notes each, and no line is of a site that is gone", () => {
+    const noted = notes
+      .trim()
+      .split("\n")
+      .map((line) => line.split(" | ")[0]);
+    expect(noted).toEqual(presets.map(({ id }) => id));
   });
 
   it.each(presets.map((preset) => [preset.id, preset] as const))("%s is valid in all its variants", (id, preset) => {

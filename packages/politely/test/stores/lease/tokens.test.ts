@@ -125,6 +125,47 @@ describe("the tokens of a lease", () => {
     );
   });
 
+  it("grow on every timeline, for holders who take, renew, release and look, by clocks that are behind or set back by up to an hour", async () => {
+    const anyAct = fc.record({
+      act: fc.constantFrom("take", "take", "renew", "release", "look"),
+      who: fc.nat(3),
+      wallUs: fc.constantFrom(0, -dateUs, 1000 * hour),
+      behindUs: fc.nat(2 * second),
+      // What goes back goes on from there: an hour in all is what a store remembers a lease for.
+      byUs: fc.oneof(fc.nat(2 * second), fc.nat(5 * hour), fc.integer({ min: -hour / 40, max: 0 })),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("epoch", "machine"),
+        fc.array(anyAct, { maxLength: 40 }),
+        async (timeline, acts) => {
+          let [us, behindUs, largest] = [dateUs, 0, 0];
+          const held = new Map<number, number>();
+          const memory = memoryCells(() => us);
+          const store = cellStore({
+            ...memory,
+            timeline,
+            clockErrorUs: second / 10,
+            change: (keys, change) =>
+              memory.change(keys, (values, nowUs) => change(values, nowUs - behindUs, 2 * second)),
+          });
+          for (const { act, byUs, wallUs, who, ...step } of acts) {
+            us += byUs;
+            behindUs = step.behindUs;
+            const holder = { holder: `h${who}`, label: "", ttlUs: second, epochUs: dateUs + wallUs };
+            const { isHeld, token } = await store.transact(["lease"], { kind: "lease", act, ...holder });
+            if (!isHeld || act === "look") continue;
+            // Whoever has it already keeps its token; a new holder has a larger one than anybody before.
+            if (held.get(who) !== token) expect(token).toBeGreaterThan(largest);
+            held.set(who, token);
+            largest = Math.max(largest, token);
+          }
+        },
+      ),
+      seeded(1_000),
+    );
+  });
+
   it("grow on a store with a date whose clock was ahead for a while", async () => {
     const clock = { us: dateUs };
     const steps: Step[] = [0, 48 * hour, -48 * hour, 2 * hour, 3 * hour].flatMap((byUs) => [

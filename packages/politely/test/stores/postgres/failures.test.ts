@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { StoreError } from "../../../src/errors.js";
 import type { Cells } from "../../../src/stores/cells.js";
 import { postgresCells, postgresStore } from "../../../src/stores/postgres.js";
-import { Asker, keyOf } from "../../../src/testing/store/asker.js";
+import { Asker, keyOf } from "../../../src/testing/store/world.js";
 import { type PostgresServer, startPostgres } from "../../servers/postgres.js";
 import { add, newName, openPlace, type Place, read } from "./place.js";
 

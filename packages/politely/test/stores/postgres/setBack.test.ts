@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LeaseReply } from "../../../src/stores/operations.js";
 import { postgresStore } from "../../../src/stores/postgres.js";
 import type { Store } from "../../../src/stores/store.js";
-import { Asker, keyOf } from "../../../src/testing/store/asker.js";
+import { Asker, keyOf } from "../../../src/testing/store/world.js";
 import { type PostgresServer, startPostgres } from "../../servers/postgres.js";
 
 /** Settings of its own make a server of its own, whose clock may be set. */

@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cellStore } from "../../../src/stores/cellStore.js";
 import type { LookReply, RecordOperation, TakeOperation, TakeReply } from "../../../src/stores/operations.js";
-import { scriptTexts } from "../../../src/stores/redis/scripts.js";
+import { scriptText } from "../../../src/stores/redis/script.js";
 import { scriptedStore } from "../../../src/stores/redis.js";
 import { seeded } from "../../laws/seeded.js";
 import { startRedis } from "../../servers/redis.js";
@@ -11,9 +11,10 @@ import type { RedisServer } from "../../servers/redisProcess.js";
 import { cellsOn } from "./cellsOn.js";
 import { bucketHistory, fullHistory, type History, history, longHistory, waitingHistory } from "./history.js";
 import { Player } from "./player.js";
+import { keyOf } from "./rules.js";
 
 /** The scripts as they are, but for the line that asks Redis for the time: that is kept in a hash. */
-const texts = scriptTexts('redis.call("HMGET", "{clock}", "s", "us")');
+const texts = scriptText('redis.call("HMGET", "{clock}", "s", "us")');
 const hourUs = 3_600_000_000;
 /** Half an hour after one began: the clock can be set back by so much. */
 const firstUs = 1_800_000_000_000_000 + hourUs / 2;
@@ -33,8 +34,8 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Plays a history through both and compares each reply. */
-async function play({ rules, steps }: History): Promise<void> {
+/** Plays a history through both and compares each reply. So many operations each time come at one instant, and share a call of the script. */
+async function play({ rules, steps }: History, together = 1): Promise<void> {
   let nowUs = firstUs;
   const prefix = `{${++histories}}:`;
   const script = scriptedStore(client, { prefix }, texts);
@@ -43,35 +44,41 @@ async function play({ rules, steps }: History): Promise<void> {
   /** How often the clock was set back far, and how often when each asker spoke last. */
   let backs = 0;
   const spokenAt = new Map<string, number>();
-  for (const { stepUs, action } of steps) {
+  for (let from = 0; from < steps.length; from += together) {
     // A process remembers the latest period there has been, a script only those of its keys: no clock goes back to the one before.
-    const movedUs = Math.max(stepUs, Math.floor(nowUs / hourUs) * hourUs - nowUs);
+    const movedUs = Math.max(steps[from].stepUs, Math.floor(nowUs / hourUs) * hourUs - nowUs);
     nowUs += movedUs;
     player.move(movedUs);
     if (movedUs < -2_000_000) backs += 1;
-    const played = player.operation(action, nowUs);
-    if (played === undefined) continue;
-    const { keys, operation } = played;
-    // Both travel on one connection, one behind the other.
-    const set = client.hset("{clock}", "s", Math.floor(nowUs / 1_000_000), "us", nowUs % 1_000_000);
-    const [expected, got] = await Promise.all([
-      core.transact(keys, operation) as Promise<object>,
-      script.transact(keys, operation) as Promise<object>,
-      set,
-    ]);
-    count("operations");
-    count(operation.kind);
-    if ("asker" in operation) {
-      const { asker } = operation;
-      if (action.kind === "again" && (spokenAt.get(asker) ?? 0) < backs) count("repeated after the clock was set back");
-      spokenAt.set(asker, backs);
+    const compared: (() => Promise<void>)[] = [];
+    for (const { action } of steps.slice(from, from + together)) {
+      const played = player.operation(action, nowUs);
+      if (played === undefined) continue;
+      const { keys, operation } = played;
+      const expected = (await core.transact(keys, operation)) as object;
+      count("operations");
+      count(operation.kind);
+      if ("asker" in operation) {
+        const { asker } = operation;
+        if (action.kind === "again" && (spokenAt.get(asker) ?? 0) < backs)
+          count("repeated after the clock was set back");
+        spokenAt.set(asker, backs);
+      }
+      compared.push(async () => {
+        const got = await script.transact(keys, operation);
+        if (played.isHeard === false) return;
+        expect(got, `${JSON.stringify(keys)} ${JSON.stringify(operation)}`).toEqual(expected);
+      });
+      if (played.isHeard === false) continue;
+      player.heard(played, expected);
+      if (operation.kind === "take") countTake(operation, expected as TakeReply);
+      if (operation.kind === "record") countRecord(operation);
+      if (operation.kind === "look") for (const { limit } of (expected as LookReply).told) count(`told of ${limit}`);
     }
-    if (played.isHeard === false) continue;
-    expect(got, `${JSON.stringify(keys)} ${JSON.stringify(operation)}`).toEqual(expected);
-    player.heard(played, expected);
-    if (operation.kind === "take") countTake(operation, expected as TakeReply);
-    if (operation.kind === "record") countRecord(operation);
-    if (operation.kind === "look") for (const { limit } of (expected as LookReply).told) count(`told of ${limit}`);
+    await client.hset("{clock}", "s", Math.floor(nowUs / 1_000_000), "us", nowUs % 1_000_000);
+    // What lacks a calendar is sent again, after the others.
+    if (together > 1) for (const rule of rules) await script.transact(["none"], { kind: "look", keys: [keyOf(rule)] });
+    await Promise.all(compared.map((compare) => compare()));
   }
   await everyKeyExpires(prefix);
 }
@@ -112,7 +119,10 @@ describe("the script answers as the core does, whatever the clock does, and lets
   const timeout = 60_000 * Number(process.env.FC_TIMES ?? 1);
 
   it("in random histories of all operations", { timeout }, async () => {
-    await fc.assert(fc.asyncProperty(history, play), { ...seeded(220), endOnFailure });
+    await fc.assert(
+      fc.asyncProperty(history, (one) => play(one)),
+      { ...seeded(220), endOnFailure },
+    );
     console.info(Object.fromEntries(seen));
     const limits = ["minDelay", "rate", "window", "quota", "concurrency", "cooldown", "headers", "pause", "robots"];
     const stops = [...limits, "queue"].map((kind) => `stopped by ${kind}`);
@@ -126,18 +136,33 @@ describe("the script answers as the core does, whatever the clock does, and lets
   });
 
   it("in random histories of buckets that get other numbers", { timeout }, async () => {
-    await fc.assert(fc.asyncProperty(bucketHistory, play), { ...seeded(80), endOnFailure });
+    await fc.assert(
+      fc.asyncProperty(bucketHistory, (one) => play(one)),
+      { ...seeded(80), endOnFailure },
+    );
+  });
+
+  it("when operations share a call", { timeout }, async () => {
+    const any = fc.oneof(history, history, bucketHistory, waitingHistory);
+    const shared = fc.asyncProperty(any, fc.integer({ min: 2, max: 16 }), play);
+    await fc.assert(shared, { ...seeded(120), endOnFailure });
   });
 
   it("in random histories of those who wait", { timeout }, async () => {
     const before = seen.get("stopped by queue") ?? 0;
-    await fc.assert(fc.asyncProperty(waitingHistory, play), { ...seeded(80), endOnFailure });
+    await fc.assert(
+      fc.asyncProperty(waitingHistory, (one) => play(one)),
+      { ...seeded(80), endOnFailure },
+    );
     expect((seen.get("stopped by queue") ?? 0) - before).toBeGreaterThan(10);
   });
 
   it("when there are more starts than a log keeps", { timeout }, () => play(fullHistory));
 
   it("in random histories of long windows", { timeout }, async () => {
-    await fc.assert(fc.asyncProperty(longHistory, play), { ...seeded(40), endOnFailure });
+    await fc.assert(
+      fc.asyncProperty(longHistory, (one) => play(one)),
+      { ...seeded(40), endOnFailure },
+    );
   });
 });

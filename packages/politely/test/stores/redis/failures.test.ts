@@ -93,6 +93,11 @@ describe("a value that is not ours", () => {
     expect((await failureOf(store, "run")).message).toContain("not one of politely's");
     await asker.take({ host: perMinute(1) });
     await expect(asker.lease("host", "take")).rejects.toThrow("not one of politely's");
+    // Also where both are asked for at once.
+    const both = [asker.take({ both: perMinute(1) }), asker.lease("both", "take")];
+    const [taken, leased] = await Promise.allSettled<object>(both);
+    expect([taken.status, leased.status]).toEqual(["fulfilled", "rejected"]);
+    expect(await starts(store, "both")).toBe(1);
   });
 });
 

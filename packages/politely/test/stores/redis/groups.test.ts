@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { cellStore } from "../../../src/stores/cellStore.js";
 import type { RecordOperation } from "../../../src/stores/operations.js";
-import { scriptTexts } from "../../../src/stores/redis/scripts.js";
+import { scriptText } from "../../../src/stores/redis/script.js";
 import { scriptedStore } from "../../../src/stores/redis.js";
 import { seeded } from "../../laws/seeded.js";
 import { startRedis } from "../../servers/redis.js";
@@ -62,7 +62,7 @@ describe("groups of starts in an operation", () => {
   it("count in the script as in the core", { timeout: 60_000 }, async () => {
     await using server = await startRedis({ args: [] });
     const client = new Redis(server.url);
-    const texts = scriptTexts('redis.call("HMGET", "{clock}", "s", "us")');
+    const texts = scriptText('redis.call("HMGET", "{clock}", "s", "us")');
     let histories = 0;
     const play = async (steps: readonly Step[]): Promise<void> => {
       let nowUs = firstUs;

@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import { cellStore } from "../../../src/stores/cellStore.js";
 import type { LimitOperation, RenewedPlace, ReplyTo } from "../../../src/stores/operations.js";
-import { scriptTexts } from "../../../src/stores/redis/scripts.js";
+import { scriptText } from "../../../src/stores/redis/script.js";
 import { scriptedStore } from "../../../src/stores/redis.js";
 import { startRedis } from "../../servers/redis.js";
 import { cellsOn } from "./cellsOn.js";
@@ -15,7 +15,7 @@ it("places that lapsed are taken again by a renewal in the script as in the core
 }, async () => {
   await using server = await startRedis({ args: [] });
   const client = new Redis(server.url);
-  const texts = scriptTexts('redis.call("HMGET", "{clock}", "s", "us")');
+  const texts = scriptText('redis.call("HMGET", "{clock}", "s", "us")');
   let nowUs = 1_800_000_000 * second;
   const script = scriptedStore(client, { prefix: "{regain}:" }, texts);
   const core = cellStore(cellsOn(() => nowUs));

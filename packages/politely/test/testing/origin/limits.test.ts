@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type OriginLimit, type OriginRequest, VirtualClock, VirtualOrigin } from "../../../src/testing/index.js";
-import { readLimit } from "../../../src/testing/origin/readLimit.js";
+import { beginLimit, quotaOf } from "../../../src/testing/origin/limits.js";
+import { behaviourFields } from "../../../src/testing/origin/options.js";
 import { seeded } from "../../laws/seeded.js";
 import {
-  fixedFromFirstOracle,
   fixedOracle,
   type History,
   leakyHeldBackMs,
@@ -29,10 +29,12 @@ const burst = fc.integer({ min: 0, max: 6 });
 const sliding = rate.map(
   (each): Ruled => ({ limit: { kind: "sliding-window", rate: each }, oracle: slidingOracle(each) }),
 );
-const fixed = fc.tuple(rate, fc.constantFrom<"wall" | "first">("wall", "first")).map(([each, align]): Ruled => {
-  const oracle = align === "wall" ? fixedOracle(each, BigInt(wallMs) * 1_000n) : fixedFromFirstOracle(each);
-  return { limit: { kind: "fixed-window", rate: each, align }, oracle };
-});
+const fixed = rate.map(
+  (each): Ruled => ({
+    limit: { kind: "fixed-window", rate: each },
+    oracle: fixedOracle(each, BigInt(wallMs) * 1_000n),
+  }),
+);
 const token = fc.tuple(rate, fc.integer({ min: 1, max: 6 })).map(
   ([each, most]): Ruled => ({
     limit: { kind: "token-bucket", rate: each, burst: most },
@@ -75,7 +77,7 @@ describe("every kind of limit", () => {
     fc.assert(
       fc.property(fc.array(anyLimit, { minLength: 1, maxLength: 3 }), gapsUs, (ruled, gaps) => {
         const letInUs: number[] = [];
-        const history: History = { letInUs, arrivals: [] };
+        const history: History = { letInUs, arrivalsUs: [] };
         const allows = (us: number): boolean => ruled.every(({ oracle }) => oracle(history, us));
         for (const { atMs, refusedBy, trueWaitMs } of arrive(
           ruled.map(({ limit }) => limit),
@@ -105,7 +107,7 @@ describe("every kind of limit", () => {
         const limits = ruled.map(({ limit }, index) => ({ ...limit, name: `limit ${index}` }));
         for (const { atMs, refusedBy } of arrive(limits, gaps)) {
           const nowUs = microseconds(atMs);
-          const first = ruled.findIndex(({ oracle }) => !oracle({ letInUs, arrivals: [] }, nowUs));
+          const first = ruled.findIndex(({ oracle }) => !oracle({ letInUs, arrivalsUs: [] }, nowUs));
           expect(refusedBy).toBe(first === -1 ? undefined : `limit ${first}`);
           if (first === -1) letInUs.push(nowUs);
         }
@@ -119,17 +121,18 @@ describe("what a limit says about itself", () => {
   /** How many more would be let in at this instant. */
   function howMany(oracle: Oracle, letInUs: readonly number[], us: number): number {
     const all = [...letInUs];
-    while (oracle({ letInUs: all, arrivals: [] }, us)) all.push(us);
+    while (oracle({ letInUs: all, arrivalsUs: [] }, us)) all.push(us);
     return all.length - letInUs.length;
   }
 
   it("is how many more would be let in now, and when that gets better", () => {
     fc.assert(
       fc.property(anyLimit, gapsUs, ({ limit, oracle }, gaps) => {
-        const state = readLimit("limit", limit).make(wallMs * 1_000);
+        const [rule] = behaviourFields.limits([limit], "limits");
+        const state = beginLimit(rule, wallMs * 1_000);
         const letInUs: number[] = [];
         const look = (nowUs: number): void => {
-          const quota = state.quota(nowUs);
+          const [quota] = quotaOf(state, nowUs);
           if (quota === undefined) throw new Error("This kind of limit has a quota.");
           const { count, remaining, resetAtUs } = quota;
           const beforeReset = howMany(oracle, letInUs, resetAtUs - 1);
@@ -146,7 +149,7 @@ describe("what a limit says about itself", () => {
           nowUs += gapUs;
           look(nowUs);
           if (state.waitUs(nowUs) > 0) continue;
-          state.take(nowUs);
+          state.take?.(nowUs);
           letInUs.push(nowUs);
           look(nowUs);
         }
@@ -159,13 +162,13 @@ describe("what a limit says about itself", () => {
 describe("a leaky bucket that holds back", () => {
   it("does so for as many milliseconds as nginx would", () => {
     fc.assert(
-      fc.property(rate, burst, fc.option(burst, { nil: undefined }), gapsUs, (each, most, delay, gaps) => {
-        const limit: OriginLimit = { kind: "leaky-bucket", rate: each, burst: most };
+      fc.property(rate, burst, fc.boolean(), gapsUs, (each, most, nodelay, gaps) => {
+        const limit: OriginLimit = { kind: "leaky-bucket", rate: each, burst: most, nodelay };
         const letInUs: number[] = [];
-        for (const request of arrive([delay === undefined ? { ...limit, nodelay: true } : { ...limit, delay }], gaps)) {
+        for (const request of arrive([limit], gaps)) {
           const nowUs = microseconds(request.atMs);
           if (request.refusedBy !== undefined) continue;
-          expect(request.heldBackMs).toBe(leakyHeldBackMs(each, delay, letInUs, nowUs));
+          expect(request.heldBackMs).toBe(nodelay ? 0 : leakyHeldBackMs(each, letInUs, nowUs));
           letInUs.push(nowUs);
         }
       }),
@@ -179,7 +182,6 @@ describe("a penalty box", () => {
     rate,
     banMs: fc.integer({ min: 1, max: 4_000 }),
     lengthenMs: fc.option(fc.integer({ min: 0, max: 4_000 }), { nil: undefined }),
-    counts: fc.constantFrom<"arrivals" | "refusals">("arrivals", "refusals"),
   });
 
   it("bans as a slow reading of its definition does, beside another limit", () => {
@@ -188,12 +190,12 @@ describe("a penalty box", () => {
         const limit = { kind: "penalty-box" as const, ...rest, ...(lengthenMs === undefined ? {} : { lengthenMs }) };
         const oracle = penaltyOracle(limit, rest.rate);
         const letInUs: number[] = [];
-        const arrivals: { atUs: number; isRefused: boolean }[] = [];
+        const arrivalsUs: number[] = [];
         for (const { atMs, refusedBy } of arrive([limit, other.limit], gaps)) {
           const nowUs = microseconds(atMs);
-          const isRefused = !other.oracle({ letInUs, arrivals }, nowUs);
-          arrivals.push({ atUs: nowUs, isRefused });
-          const isBanned = !oracle({ letInUs, arrivals }, nowUs);
+          const isRefused = !other.oracle({ letInUs, arrivalsUs }, nowUs);
+          const isBanned = !oracle({ letInUs, arrivalsUs }, nowUs);
+          arrivalsUs.push(nowUs);
           expect(refusedBy).toBe(isBanned ? "penalty-box" : isRefused ? "sliding-window" : undefined);
           if (refusedBy === undefined) letInUs.push(nowUs);
         }

@@ -4,8 +4,8 @@ import type { OriginLimit } from "../../../src/testing/index.js";
 export interface History {
   /** Who was let in, in order. */
   readonly letInUs: readonly number[];
-  /** Everybody, and whether a limit that is no penalty box refused them. */
-  readonly arrivals: readonly { readonly atUs: number; readonly isRefused: boolean }[];
+  /** Everybody. */
+  readonly arrivalsUs: readonly number[];
 }
 
 /** Tells whether a limit lets in a request at `nowUs`, from everything that came before, by the words of its definition. Slow. */
@@ -29,16 +29,6 @@ export function fixedOracle({ count, per }: PlainRate, wallOffsetUs: bigint): Or
   return ({ letInUs }, nowUs) => letInUs.filter((atUs) => windowOf(atUs) === windowOf(nowUs)).length < count;
 }
 
-/** Windows start with the first who is let in after the one before has ended. */
-export function fixedFromFirstOracle({ count, per }: PlainRate): Oracle {
-  return ({ letInUs }, nowUs) => {
-    let startUs = Number.NEGATIVE_INFINITY;
-    for (const atUs of letInUs) if (atUs >= startUs + per * 1_000) startUs = atUs;
-    if (nowUs >= startUs + per * 1_000) return true;
-    return letInUs.filter((atUs) => atUs >= startUs).length < count;
-  };
-}
-
 /** From any earlier start until now there are at most burst + rate * time, this one included. */
 export function tokenOracle({ count, per }: PlainRate, burst: number): Oracle {
   const perUs = BigInt(per * 1_000);
@@ -55,29 +45,21 @@ export function leakyOracle({ count, per }: PlainRate, burst: number): Oracle {
   return ({ letInUs }, nowUs) => excessAt({ count, per }, letInUs, nowUs) <= BigInt(burst) * 1_000n;
 }
 
-/** How long nginx would hold back who is let in now, in milliseconds; `delay` undefined is nodelay. */
-export function leakyHeldBackMs(
-  rate: PlainRate,
-  delay: number | undefined,
-  letInUs: readonly number[],
-  nowUs: number,
-): number {
-  const tooMuch = excessAt(rate, letInUs, nowUs) - BigInt(delay ?? 0) * 1_000n;
-  return delay === undefined || tooMuch <= 0n ? 0 : Number((tooMuch * 1_000n) / thousandths(rate));
+/** How long nginx would hold back who is let in now, in milliseconds. */
+export function leakyHeldBackMs(rate: PlainRate, letInUs: readonly number[], nowUs: number): number {
+  return Number((excessAt(rate, letInUs, nowUs) * 1_000n) / thousandths(rate));
 }
 
 /** More than N within P bans; each arrival during the ban adds to it. */
 export function penaltyOracle(box: Extract<OriginLimit, { kind: "penalty-box" }>, { count, per }: PlainRate): Oracle {
-  return ({ arrivals }, nowUs) => {
+  return ({ arrivalsUs }, nowUs) => {
     let untilUs = Number.NEGATIVE_INFINITY;
     let counted: number[] = [];
-    const isNowRefused = arrivals.at(-1)?.isRefused === true;
-    for (const { atUs, isRefused } of [...arrivals.slice(0, -1), { atUs: nowUs, isRefused: isNowRefused }]) {
+    for (const atUs of [...arrivalsUs, nowUs]) {
       if (atUs < untilUs) {
         untilUs += (box.lengthenMs ?? box.banMs) * 1_000;
         continue;
       }
-      if (box.counts === "refusals" && !isRefused) continue;
       counted.push(atUs);
       if (counted.filter((each) => each > atUs - per * 1_000).length <= count) continue;
       counted = [];
