@@ -196,13 +196,8 @@ export class FleetArbiter implements Arbiter {
     const ready = line.ready.shift();
     const startedUs = ready?.start.startedUs ?? nowUs;
     const permit = this.engine.local.take(need, costs, askedUs, nowUs, startedUs);
-    if (ready !== undefined) this.#hold(permit, ready.start);
+    if (ready !== undefined) this.#starts.set(permit, ready.start);
     return permit;
-  }
-
-  #hold(permit: HeldPermit, start: SharedStart): void {
-    this.#starts.set(permit, start);
-    if (start.isFollowed) this.places.add(start);
   }
 
   /** Asks once, without standing in line: a permit, or why there is none. */
@@ -237,7 +232,7 @@ export class FleetArbiter implements Arbiter {
       return { index: 0, limit: "queue", atUs: ready.start.startedUs, words: "the store's answer came too late" };
     }
     const permit = this.engine.local.take(needNow(), costs, atUs, atUs, ready.start.startedUs);
-    this.#hold(permit, ready.start);
+    this.#starts.set(permit, ready.start);
     return permit;
   }
 
@@ -571,6 +566,8 @@ export class FleetArbiter implements Arbiter {
     }
     const asked = { names, slots: need.slots, asker, number, keys };
     return sharedStarts(asked, reply).map((start) => {
+      // The store frees places that its process does not name: from now on it does.
+      if (start.isFollowed) this.places.add(start);
       const aheadUs = start.startedUs - reply.nowUs;
       // What another process carried out in our stead is heard of a round trip later.
       const youngUs = Math.max(aheadUs, Math.min(0, aheadUs + this.link.usualUs));
@@ -580,6 +577,7 @@ export class FleetArbiter implements Arbiter {
 
   #giveBack(some: readonly Ready[]): void {
     for (const { start } of some) {
+      this.places.remove(start);
       this.#wakeFull(start.slots);
       const keys = settleKeys(start, undefined, -1);
       const sent = this.#sendSettle(start, { isOver: true, keys, answer: answerOf("unused"), random: 0 });
