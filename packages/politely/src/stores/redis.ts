@@ -63,12 +63,11 @@ export function scriptedStore(client: RedisClient, options: RedisOptions, text: 
   const errors = clientErrors(client);
   const calendars = new Calendars();
   const channels = `${prefix}w:`;
-  let waiting: Asked[] = [];
+  const waiting: Asked[] = [];
 
   /** Sends what has come in this turn: operations that are asked for together share a call. */
   function send(): void {
-    const some = waiting;
-    waiting = [];
+    const some = waiting.splice(0);
     if (some.length === 0) return;
     const replies = run(some);
     for (const [index, { resolve, reject }] of some.entries()) {

@@ -106,7 +106,7 @@ const TURN_MOST_MS = 1_400;
  * whoever writes again at once is the first to know what is there, and they would always be too late. Where the place cannot tell, it does so now and then.
  */
 const COMPANY_MS = 10_000;
-const ALONE_SHARE = 1 / 16;
+const ALONE_SHARE = 1 / 8;
 /** All remembered values together have at most this many characters. */
 const CHARACTERS_MOST = 16_000_000;
 const HASHED = "sha256:";

@@ -122,7 +122,8 @@ export class TablePlace implements SwapPlace {
       if (refusal === undefined) throw error;
       turn.refusals += 1;
       turn.why = refusal.why;
-      await pause(pauseMs(refusal, turn.refusals));
+      const waitMs = pauseMs(refusal, turn.refusals);
+      if (waitMs > 0) await pause(waitMs);
       return refusal;
     }
   }

