@@ -1,9 +1,6 @@
 import type { FleetEntry } from "../fleetMember.js";
 import { type FleetStart, joinStarts } from "../joinStarts.js";
 
-/** A reply that took longer than this may be that to a second sending. */
-const AGAIN_US = 100_000;
-
 /**
  * The starts of a log as `checkStarts` wants them: each with the first instant at which its place may have been free.
  *
@@ -14,7 +11,7 @@ const AGAIN_US = 100_000;
 export function joinPlaces(entries: readonly FleetEntry[], lifetimeUs: number, { isCut = false } = {}): FleetStart[] {
   const leaving = new Map<string, FleetEntry>();
   for (const entry of entries) if (entry.type === "releasing") leaving.set(nameOf(entry), entry);
-  const sentUs = isCut ? sentAgain(entries, leaving) : new Map<string, number>();
+  const sentUs = isCut ? sentAt(entries, leaving) : new Map<string, number>();
   return joinStarts(entries).map((start) => {
     const name = nameOf(start.entry);
     const left = leaving.get(name);
@@ -25,16 +22,11 @@ export function joinPlaces(entries: readonly FleetEntry[], lifetimeUs: number, {
   });
 }
 
-/** When releases were sent whose replies were long in coming, on the store's clock. That is ahead of the machine's by at least as much as any reply says. */
-function sentAgain(entries: readonly FleetEntry[], leaving: ReadonlyMap<string, FleetEntry>): Map<string, number> {
+/** When releases were sent, on the store's clock. That is ahead of the machine's by at least as much as any reply says. */
+function sentAt(entries: readonly FleetEntry[], leaving: ReadonlyMap<string, FleetEntry>): Map<string, number> {
   const told = entries.filter(({ type }) => type === "release");
   const aheadUs = Math.max(...told.map(({ releasedUs, machineUs }) => Number(releasedUs) - Number(machineUs)));
-  return new Map(
-    told.flatMap((entry): [string, number][] => {
-      const sentUs = Number(leaving.get(nameOf(entry))?.machineUs);
-      return Number(entry.machineUs) - sentUs > AGAIN_US ? [[nameOf(entry), sentUs + aheadUs]] : [];
-    }),
-  );
+  return new Map(told.map((entry) => [nameOf(entry), Number(leaving.get(nameOf(entry))?.machineUs) + aheadUs]));
 }
 
 function nameOf({ member, serial }: FleetEntry): string {
