@@ -15,18 +15,27 @@ export function joinPlaces(entries: readonly FleetEntry[], lifetimeUs: number, {
   return joinStarts(entries).map((start) => {
     const name = nameOf(start.entry);
     const left = leaving.get(name);
-    const releasedUs =
-      sentUs.get(name) ?? start.releasedUs ?? (left === undefined ? Number.MAX_SAFE_INTEGER : start.startedUs);
+    const toldUs = start.releasedUs ?? (left === undefined ? Number.MAX_SAFE_INTEGER : start.startedUs);
+    const releasedUs = Math.min(toldUs, sentUs.get(name) ?? toldUs);
     const unused = start.unused === true || left?.unused === true;
     return { ...start, unused, releasedUs: Math.min(releasedUs, start.startedUs + lifetimeUs) };
   });
 }
 
-/** When releases were sent, on the store's clock. That is ahead of the machine's by at least as much as any reply says. */
+/** When releases were sent, on the store's clock as their member knows it: ahead of the machine's by at least as much as any of its replies says. */
 function sentAt(entries: readonly FleetEntry[], leaving: ReadonlyMap<string, FleetEntry>): Map<string, number> {
   const told = entries.filter(({ type }) => type === "release");
-  const aheadUs = Math.max(...told.map(({ releasedUs, machineUs }) => Number(releasedUs) - Number(machineUs)));
-  return new Map(told.map((entry) => [nameOf(entry), Number(leaving.get(nameOf(entry))?.machineUs) + aheadUs]));
+  const ahead = new Map<string, number>();
+  for (const { member, releasedUs, machineUs } of told) {
+    const aheadUs = Number(releasedUs) - Number(machineUs);
+    ahead.set(member, Math.max(aheadUs, ahead.get(member) ?? aheadUs));
+  }
+  return new Map(
+    told.map((entry) => {
+      const sentUs = Number(leaving.get(nameOf(entry))?.machineUs);
+      return [nameOf(entry), sentUs + (ahead.get(entry.member) ?? 0)];
+    }),
+  );
 }
 
 function nameOf({ member, serial }: FleetEntry): string {
