@@ -78,19 +78,8 @@ export function failureOf(error: unknown): FailureKind | undefined {
   return isNetwork ? "server_error" : undefined;
 }
 
-/**
- * Whether the failure of a request whose body is a stream is that of the stream. The network gives each of its failures a
- * code of its own; a cause without one, or with that of a file, is what the stream failed with.
- */
-export function isOfOwnStream(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  if (typeof cause !== "object" || cause === null || failureOf(error) !== "server_error") return false;
-  const { code, cause: deeper } = cause as ErrorFields;
-  return typeof code === "string" ? !isNetworkCode(code) : deeper === undefined;
-}
-
 /** Whether an answer was not compressed as it said. */
-export function isUndecodable(error: unknown): boolean {
+function isUndecodable(error: unknown): boolean {
   const { code } = (error ?? {}) as ErrorFields;
   return typeof code === "string" && UNDECODABLE_CODE.test(code);
 }

@@ -1,7 +1,6 @@
 import type { Errand, Exchange } from "./exchange.js";
 import { causeOf } from "./failure.js";
 import type { Send } from "./fetch.js";
-import { joined } from "./joined.js";
 import { type Hop, isRedirect, nextHop, refuseCredentials } from "./redirect.js";
 import { maxRobotsBytes } from "./robots/octets.js";
 import type { RobotsFetchOutcome } from "./robots/robotsAction.js";
@@ -91,4 +90,15 @@ async function readSome(response: Response): Promise<Uint8Array> {
   }
   reader.cancel().catch(() => undefined);
   return joined(chunks);
+}
+
+/** The bytes of `chunks`, in memory of their own. */
+function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(chunks.reduce((bytes, chunk) => bytes + chunk.byteLength, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return whole;
 }
