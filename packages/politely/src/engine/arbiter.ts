@@ -18,8 +18,8 @@ export interface Arbiter extends PermitOwner {
   take(need: Need, costs: Costs, askedUs: number, nowUs: number): HeldPermit;
   /** Lanes wait for their own turns and for no other lane of this process. */
   readonly keepsLanesApart?: boolean;
-  /** Somebody else says how long a hold is that an answer has begun. */
-  readonly isToldHolds?: boolean;
+  /** A store says how long a cooldown is, so that no event comes from the rows of this process. */
+  readonly storeTellsHolds?: boolean;
   /** Throws what a request is refused with before it waits, if it is. */
   assertOpen?(need: Need): void;
   /** Nobody knows yet whether those who wait in a lane have to. */

@@ -67,7 +67,8 @@ export class LocalArbiter implements Arbiter {
 
   /**
    * The short way, for one unit of a known host with gap and bucket at most: the arithmetic of `core/limits/gap.ts` and `rate.ts` on its row, without the questions
-   * whose answers are known. `stop` when it has to wait; null where the composed way decides. `askedUs`: when it asked that waited, is the first in line, and is judged at `atUs`.
+   * whose answers are known. Gives `stop` when it has to wait, null where the composed way decides. A waiter at the head of its lane brings `askedUs`, when it asked, and `atUs`, the
+   * instant to decide for; a newcomer brings neither, and the clock is read here.
    */
   takePlain(key: string, slot: number, askedUs?: number, atUs?: number): HeldPermit | Readonly<Stop> | null {
     const { books, keys, slab } = this.engine;
@@ -306,7 +307,7 @@ export class LocalArbiter implements Arbiter {
 
   /** Says that an answer has begun or lengthened a hold. */
   #tellCooldown(key: string, { kind, because }: Answer, nowUs: number, incident: Incident): void {
-    if (this.engine.arbiter.isToldHolds === true) return;
+    if (this.engine.arbiter.storeTellsHolds === true) return;
     const { errorStep, throttleStep, untilUs } = incident;
     const step = Math.max(1, kind === "rate_limited" ? throttleStep : errorStep);
     const atMs = nowUs / 1000;

@@ -347,7 +347,7 @@ export class FleetArbiter implements Arbiter {
   }
 
   /** The store says how long a hold is; while it is away, this process does. */
-  get isToldHolds(): boolean {
+  get storeTellsHolds(): boolean {
     return this.link.failure === undefined;
   }
 
